@@ -1,0 +1,15 @@
+//! From a DynamoDB change record to a Parquet object: record, route, decode, batch, encode, store.
+//!
+//! ```text
+//! stream event ─ envelope ─┐
+//! export line ─────────────┴─ ChangeRecord ─ Pipeline(route → decode → batch) ─ encode ─ store
+//!                                   └─ Reject ─ quarantine ─ store
+//! ```
+//!
+//! Everything before [`store`] is synchronous and pure: no clock, randomness or environment.
+
+pub mod pipeline;
+pub mod record;
+pub mod reject;
+pub mod report;
+pub mod store;

@@ -1,0 +1,58 @@
+//! Why a record cannot become a row. Data, not an error: it is stored in quarantine and counted.
+
+use serde::{Deserialize, Serialize};
+
+/// Reason code of a quarantined record; stable, counted in reports and metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReasonCode {
+    /// The record's envelope lacks something or has it in the wrong form.
+    MalformedRecord,
+    /// Not one JSON value, or not UTF-8.
+    MalformedJson,
+    /// An AttributeValue that DynamoDB could not have stored.
+    MalformedAttributeValue,
+    /// A key attribute is missing, of the wrong type, or differs between `Keys` and an image.
+    BadKey,
+    /// A value does not fit a column that says `on_mismatch = "quarantine"`.
+    Mismatch,
+}
+
+impl ReasonCode {
+    /// The code's text.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::MalformedRecord => "malformed_record",
+            Self::MalformedJson => "malformed_json",
+            Self::MalformedAttributeValue => "malformed_attribute_value",
+            Self::BadKey => "bad_key",
+            Self::Mismatch => "mismatch",
+        }
+    }
+}
+
+/// A record that cannot become a row, and why. Never holds a value of the record.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}{}", path.as_deref().map(|path| format!(" at `{path}`")).unwrap_or_default())]
+pub struct Reject {
+    /// Reason code.
+    pub code: ReasonCode,
+    /// Attribute path, e.g. `NewImage.lines[2].qty`.
+    pub path: Option<String>,
+    /// A sentence: what is wrong, and what was expected.
+    pub message: String,
+}
+
+impl Reject {
+    /// A reason without a path.
+    pub fn new(code: ReasonCode, message: impl Into<String>) -> Self {
+        Self { code, path: None, message: message.into() }
+    }
+
+    /// The same reason, at this attribute path.
+    #[must_use]
+    pub fn at(mut self, path: impl Into<String>) -> Self {
+        self.path = Some(path.into());
+        self
+    }
+}
