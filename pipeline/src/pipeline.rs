@@ -49,7 +49,10 @@ impl Pipeline {
         _secrets: &Secrets,
         _partitioning: Partitioning,
     ) -> Result<Self, String> {
-        Ok(Self { catalog, report: Report::default() })
+        Ok(Self {
+            catalog,
+            report: Report::default(),
+        })
     }
 
     /// The catalog.

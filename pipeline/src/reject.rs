@@ -46,7 +46,11 @@ pub struct Reject {
 impl Reject {
     /// A reason without a path.
     pub fn new(code: ReasonCode, message: impl Into<String>) -> Self {
-        Self { code, path: None, message: message.into() }
+        Self {
+            code,
+            path: None,
+            message: message.into(),
+        }
     }
 
     /// The same reason, at this attribute path.
