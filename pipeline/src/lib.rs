@@ -8,8 +8,11 @@
 //!
 //! Everything before [`store`] is synchronous and pure: no clock, randomness or environment.
 
+pub mod json;
+pub mod number;
 pub mod pipeline;
 pub mod record;
 pub mod reject;
 pub mod report;
 pub mod store;
+pub mod time;

@@ -53,6 +53,23 @@ impl Reject {
         }
     }
 
+    /// The same reason, one member further out.
+    #[must_use]
+    pub fn under(mut self, name: &str) -> Self {
+        self.path = Some(match self.path {
+            Some(path) if path.starts_with('[') => format!("{name}{path}"),
+            Some(path) => format!("{name}.{path}"),
+            None => name.to_owned(),
+        });
+        self
+    }
+
+    /// The same reason, one list further out.
+    #[must_use]
+    pub fn under_index(self, index: usize) -> Self {
+        self.under(&format!("[{index}]"))
+    }
+
     /// The same reason, at this attribute path.
     #[must_use]
     pub fn at(mut self, path: impl Into<String>) -> Self {
