@@ -37,6 +37,8 @@ impl ReasonCode {
 pub struct Reject {
     /// Reason code.
     pub code: ReasonCode,
+    /// Entity the record was routed to, when it got that far.
+    pub entity: Option<String>,
     /// Attribute path, e.g. `NewImage.lines[2].qty`.
     pub path: Option<String>,
     /// A sentence: what is wrong, and what was expected.
@@ -48,6 +50,7 @@ impl Reject {
     pub fn new(code: ReasonCode, message: impl Into<String>) -> Self {
         Self {
             code,
+            entity: None,
             path: None,
             message: message.into(),
         }
@@ -68,6 +71,13 @@ impl Reject {
     #[must_use]
     pub fn under_index(self, index: usize) -> Self {
         self.under(&format!("[{index}]"))
+    }
+
+    /// The same reason, of a record of this entity.
+    #[must_use]
+    pub fn of_entity(mut self, entity: impl Into<String>) -> Self {
+        self.entity = Some(entity.into());
+        self
     }
 
     /// The same reason, at this attribute path.
