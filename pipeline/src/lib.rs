@@ -10,8 +10,10 @@
 
 pub mod encode;
 pub mod json;
+pub mod layout;
 pub mod number;
 pub mod pipeline;
+pub mod quarantine;
 pub mod record;
 pub mod reject;
 pub mod report;
