@@ -1,1 +1,34 @@
-//! TODO
+//! DynamoDB table exports to the same typed tables as the stream.
+//!
+//! ```text
+//! source ─ manifest (summary, files; checksums) ─ locate ─┐
+//!   per data file, in parallel:                           │
+//!   data_file (MD5 + gunzip + lines) ─ line ─ Pipeline ─ spool (Parquet on local disk)
+//!        verified (MD5, item count)? ─ put ─ state record ─┘
+//! all files done, totals equal? ─ complete.json
+//! ```
+//!
+//! Until `complete.json` is written nothing of an export counts as published. What is in the lake
+//! is a function of the export, the schemas and the plan that the first run wrote down, so an
+//! interrupted conversion that is started again ends with the same bytes under the same keys.
+
+pub mod convert;
+mod data_file;
+pub mod error;
+pub mod export_writer;
+mod lake;
+mod line;
+mod locate;
+pub mod manifest;
+pub mod options;
+pub mod report;
+pub mod source;
+mod spool;
+pub mod state;
+mod worker;
+
+pub use convert::convert;
+pub use error::{ExportError, RefusalKind};
+pub use options::{ConvertOptions, NoProgress, Progress};
+pub use report::ConvertReport;
+pub use source::Source;

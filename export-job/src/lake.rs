@@ -1,0 +1,279 @@
+//! The lake as a conversion reads and writes it: objects and the records of [`crate::state`].
+//!
+//! Every write is idempotent, and the order of writes is what makes a crash harmless: objects before
+//! the record of their data file, records before `complete.json`, deletions in the other order.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use dynalake_pipeline::layout;
+use dynalake_pipeline::store::{ObjectMeta, Store, StoreError};
+use futures::{StreamExt, TryStreamExt};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{ExportError, RefusalKind};
+use crate::locate::{Export, Located};
+use crate::manifest::Summary;
+use crate::spool::Spooled;
+use crate::state::{Complete, FileRecord, Plan, complete_key, file_key, folder, plan_key};
+
+/// State records read or looked up at once.
+const LOOKUPS: usize = 16;
+
+/// The lake, as far as a conversion writes to it.
+pub(crate) struct Lake {
+    store: Store,
+    /// Test hook: puts that are still let through.
+    puts_left: Option<AtomicU64>,
+}
+
+impl Lake {
+    pub(crate) fn new(store: Store, stop_after_puts: Option<u64>) -> Self {
+        Self {
+            store,
+            puts_left: stop_after_puts.map(AtomicU64::new),
+        }
+    }
+
+    /// Puts an object from its spool file.
+    pub(crate) async fn put_object(&self, object: &Spooled) -> Result<(), ExportError> {
+        self.admit()?;
+        Ok(self.store.put_file(&object.key, &object.path).await?)
+    }
+
+    /// Records that a data file is whole.
+    pub(crate) async fn put_file_record(
+        &self,
+        plan: &Plan,
+        record: &FileRecord,
+    ) -> Result<(), ExportError> {
+        self.put_json(&file_key(&plan.export_id, &record.data_file), record)
+            .await
+    }
+
+    /// Records that the export is whole.
+    pub(crate) async fn put_complete(&self, complete: &Complete) -> Result<(), ExportError> {
+        self.put_json(&complete_key(&complete.export_id), complete)
+            .await
+    }
+
+    /// Makes sure that no other export has rows in the same partition.
+    pub(crate) async fn claim_second(&self, summary: &Summary) -> Result<(), ExportError> {
+        let key = format!("state/export-seconds/{}.json", summary.label);
+        let claim = Claim {
+            export_arn: summary.export_arn.clone(),
+        };
+        if self.put_json_if_absent(&key, &claim).await? {
+            return Ok(());
+        }
+        match self.read::<Claim>(&key).await? {
+            Some(owner) if owner == claim => Ok(()),
+            Some(owner) => Err(ExportError::refused(
+                RefusalKind::SameSecond,
+                self.store.address(&key),
+                format!(
+                    "the partition `export={}` already belongs to export `{}`",
+                    summary.label, owner.export_arn
+                ),
+                "exports of one second show the same state of the table: that one is enough",
+            )),
+            None => Err(self.unreadable(&key)),
+        }
+    }
+
+    /// The plan that holds: this one, or an earlier run's if it leads to the same result.
+    pub(crate) async fn agree(&self, wanted: Plan, replace: bool) -> Result<Plan, ExportError> {
+        let key = plan_key(&wanted.export_id);
+        if self.put_json_if_absent(&key, &wanted).await? {
+            return Ok(wanted);
+        }
+        let earlier: Option<Plan> = self.read(&key).await?;
+        match earlier {
+            Some(earlier) if earlier.agrees(&wanted) => Ok(earlier),
+            earlier if replace => {
+                self.clear(&wanted, earlier.as_ref()).await?;
+                self.put_json(&key, &wanted).await?;
+                Ok(wanted)
+            }
+            Some(earlier) => Err(ExportError::refused(
+                RefusalKind::OtherPlan,
+                self.store.address(&key),
+                difference(&earlier, &wanted),
+                "give the same schemas, secrets and program version to go on with it, or convert \
+                 with `replace` to delete what it wrote and start over",
+            )),
+            None => Err(self.unreadable(&key)),
+        }
+    }
+
+    /// Data files that an earlier run finished under this plan, by name.
+    pub(crate) async fn finished(
+        &self,
+        plan: &Plan,
+        export: &Export,
+    ) -> Result<BTreeMap<String, FileRecord>, ExportError> {
+        let recorded = sizes(self.store.list(&folder(&plan.export_id)).await?);
+        let names =
+            |file: &&Located| recorded.contains_key(&file_key(&plan.export_id, &file.file.name));
+        let candidates: Vec<&Located> = export.files.iter().filter(names).collect();
+        if candidates.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let mut there = HashMap::new();
+        for table in &plan.tables {
+            there.extend(sizes(
+                self.store.list(&partition(table, &plan.label)).await?,
+            ));
+        }
+        let there = &there;
+        let checked = futures::stream::iter(candidates)
+            .map(|file| async move { self.finished_file(plan, file, there).await })
+            .buffered(LOOKUPS)
+            .try_collect::<Vec<_>>()
+            .await?;
+        Ok(checked
+            .into_iter()
+            .flatten()
+            .map(|record| (record.data_file.clone(), record))
+            .collect())
+    }
+
+    async fn finished_file(
+        &self,
+        plan: &Plan,
+        file: &Located,
+        there: &HashMap<String, u64>,
+    ) -> Result<Option<FileRecord>, ExportError> {
+        let key = file_key(&plan.export_id, &file.file.name);
+        let Some(record) = self.read::<FileRecord>(&key).await? else {
+            return Ok(None);
+        };
+        let mut there_too = HashMap::new();
+        for object in record
+            .objects
+            .iter()
+            .filter(|object| object.table.is_empty())
+        {
+            if let Some(meta) = self.store.head(&object.key).await? {
+                there_too.insert(meta.key, meta.size);
+            }
+        }
+        if !there_too.is_empty() {
+            there_too.extend(there.iter().map(|(key, size)| (key.clone(), *size)));
+            return Ok(record.holds(plan, file, &there_too).then_some(record));
+        }
+        Ok(record.holds(plan, file, there).then_some(record))
+    }
+
+    /// Deletes what a conversion with another plan wrote: first what says that it is whole, then
+    /// its records and objects. The plan itself stays until it is replaced, so that a crash in
+    /// between leaves a lake in which the next run sees the other plan again.
+    async fn clear(&self, wanted: &Plan, earlier: Option<&Plan>) -> Result<(), ExportError> {
+        self.store.delete(&complete_key(&wanted.export_id)).await?;
+        let plan = plan_key(&wanted.export_id);
+        for meta in self.store.list(&folder(&wanted.export_id)).await? {
+            if meta.key == plan {
+                continue;
+            }
+            if let Some(record) = self.read::<FileRecord>(&meta.key).await? {
+                for object in &record.objects {
+                    self.store.delete(&object.key).await?;
+                }
+            }
+            self.store.delete(&meta.key).await?;
+        }
+        // Objects of data files that were not recorded any more.
+        let tables = earlier
+            .map(|plan| plan.tables.as_slice())
+            .unwrap_or_default();
+        for table in tables.iter().chain(&wanted.tables) {
+            for meta in self.store.list(&partition(table, &wanted.label)).await? {
+                self.store.delete(&meta.key).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn put_json<T: Serialize + Sync>(&self, key: &str, value: &T) -> Result<(), ExportError> {
+        self.admit()?;
+        Ok(self.store.put(key, json(value)?).await?)
+    }
+
+    async fn put_json_if_absent<T: Serialize + Sync>(
+        &self,
+        key: &str,
+        value: &T,
+    ) -> Result<bool, ExportError> {
+        self.admit()?;
+        Ok(self.store.put_if_absent(key, json(value)?).await?)
+    }
+
+    /// A record; `None` if there is none or it is not of this form.
+    async fn read<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, StoreError> {
+        let bytes = self.store.get(key).await?;
+        Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+    }
+
+    fn admit(&self) -> Result<(), ExportError> {
+        let Some(left) = &self.puts_left else {
+            return Ok(());
+        };
+        left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+            left.checked_sub(1)
+        })
+        .map_or(Err(ExportError::Stopped), |_| Ok(()))
+    }
+
+    fn unreadable(&self, key: &str) -> ExportError {
+        ExportError::refused(
+            RefusalKind::OtherPlan,
+            self.store.address(key),
+            "this state record is not one that this program can read",
+            "use a newer dynalake, or convert with `replace` to start over",
+        )
+    }
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Claim {
+    export_arn: String,
+}
+
+fn partition(table: &str, label: &str) -> String {
+    format!("{}/{table}/export={label}/", layout::SNAPSHOT)
+}
+
+fn sizes(objects: Vec<ObjectMeta>) -> HashMap<String, u64> {
+    objects
+        .into_iter()
+        .map(|meta| (meta.key, meta.size))
+        .collect()
+}
+
+fn json<T: Serialize>(value: &T) -> Result<Bytes, ExportError> {
+    let mut text = serde_json::to_vec_pretty(value).map_err(|error| {
+        ExportError::Setup(format!("a state record cannot be written: {error}"))
+    })?;
+    text.push(b'\n');
+    Ok(text.into())
+}
+
+/// What differs between two plans, for the operator.
+fn difference(earlier: &Plan, wanted: &Plan) -> String {
+    if earlier.writer != wanted.writer || earlier.format != wanted.format {
+        return format!(
+            "dynalake {} converted this export or began to, this is {}",
+            earlier.writer, wanted.writer
+        );
+    }
+    if earlier.catalog != wanted.catalog {
+        return "this export was converted, or begun, with other schemas or another secret"
+            .to_owned();
+    }
+    format!(
+        "another export with this id, `{}`, was converted or begun",
+        earlier.export_arn
+    )
+}

@@ -1,0 +1,204 @@
+//! What the lake remembers of an export: plan, finished data files, completion.
+//!
+//! ```text
+//! state/exports/<export id>/plan.json               how the first run converts it
+//! state/exports/<export id>/<data file>.json        one per data file that is whole in the lake
+//! state/exports/<export id>/complete.json           everything is, and the totals are right
+//! state/export-seconds/<export label>.json          which export owns the partition `export=<label>`
+//! ```
+//! No record holds a time or anything else of the run: two runs write the same bytes. A data file's
+//! record is written after its objects, `complete.json` after all records.
+
+use std::collections::{BTreeMap, HashMap};
+
+use dynalake_pipeline::pipeline::Secrets;
+use dynalake_pipeline::report::Report;
+use dynalake_schemas::Catalog;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::locate::Located;
+use crate::manifest::{Summary, hex, md5_text};
+use crate::report::TableOutcome;
+use crate::spool::Spooled;
+
+/// Form of the records below; part of the plan.
+const FORMAT: u32 = 1;
+
+/// Key of the record that says that an export is whole in the lake.
+pub fn complete_key(export_id: &str) -> String {
+    format!("state/exports/{export_id}/complete.json")
+}
+
+/// `complete.json`: the export is whole in the lake and all totals are right.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Complete {
+    /// Form of this record.
+    pub format: u32,
+    /// The export's id.
+    pub export_id: String,
+    /// The export's ARN.
+    pub export_arn: String,
+    /// The source table's ARN.
+    pub table_arn: String,
+    /// The export's time, milliseconds since 1970-01-01 UTC.
+    pub export_time: i64,
+    /// Value of the partition `export=…`.
+    pub label: String,
+    /// Fingerprint of the schemas and secrets it was converted with.
+    pub catalog: String,
+    /// Items of the export.
+    pub items: u64,
+    /// Items in quarantine.
+    pub quarantined: u64,
+    /// Data files.
+    pub files: u64,
+    /// Per lake table.
+    pub tables: BTreeMap<String, TableOutcome>,
+}
+
+/// `plan.json`: everything on which the bytes in the lake depend, besides the export itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Plan {
+    pub(crate) format: u32,
+    pub(crate) export_id: String,
+    pub(crate) export_arn: String,
+    pub(crate) label: String,
+    /// Version of this program.
+    pub(crate) writer: String,
+    /// Fingerprint of schemas and secrets.
+    pub(crate) catalog: String,
+    /// Bytes of decoded rows at which a worker writes a row group.
+    pub(crate) row_group_bytes: u64,
+    /// Bytes at which an object is closed.
+    pub(crate) object_bytes: u64,
+    /// Tables that may have objects.
+    pub(crate) tables: Vec<String>,
+}
+
+/// An object that is whole in the lake.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ObjectRecord {
+    /// Lake table; empty for quarantine.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) table: String,
+    pub(crate) key: String,
+    pub(crate) rows: u64,
+    pub(crate) bytes: u64,
+}
+
+/// A data file that is whole in the lake.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FileRecord {
+    pub(crate) format: u32,
+    pub(crate) data_file: String,
+    pub(crate) md5: String,
+    /// Fingerprint of schemas and secrets.
+    pub(crate) catalog: String,
+    pub(crate) bytes_in: u64,
+    pub(crate) objects: Vec<ObjectRecord>,
+    pub(crate) report: Report,
+}
+
+impl Plan {
+    pub(crate) fn new(
+        summary: &Summary,
+        catalog: &Catalog,
+        secrets: &Secrets,
+        row_group_bytes: u64,
+        object_bytes: u64,
+    ) -> Self {
+        Self {
+            format: FORMAT,
+            export_id: summary.export_id.clone(),
+            export_arn: summary.export_arn.clone(),
+            label: summary.label.clone(),
+            writer: env!("CARGO_PKG_VERSION").to_owned(),
+            catalog: fingerprint(catalog, secrets),
+            row_group_bytes,
+            object_bytes,
+            tables: catalog
+                .entities
+                .iter()
+                .map(|entity| entity.table.clone())
+                .collect(),
+        }
+    }
+
+    /// Whether a run with `other`'s settings may go on with this plan (and its sizes).
+    pub(crate) fn agrees(&self, other: &Self) -> bool {
+        (
+            self.format,
+            &self.export_arn,
+            &self.label,
+            &self.writer,
+            &self.catalog,
+        ) == (
+            other.format,
+            &other.export_arn,
+            &other.label,
+            &other.writer,
+            &other.catalog,
+        )
+    }
+}
+
+impl FileRecord {
+    pub(crate) fn new(plan: &Plan, file: &Located, objects: &[Spooled], report: Report) -> Self {
+        Self {
+            format: FORMAT,
+            data_file: file.file.name.clone(),
+            md5: md5_text(&file.file.md5),
+            catalog: plan.catalog.clone(),
+            bytes_in: file.size,
+            objects: objects
+                .iter()
+                .map(|object| ObjectRecord {
+                    table: object.table.clone(),
+                    key: object.key.clone(),
+                    rows: object.rows,
+                    bytes: object.bytes,
+                })
+                .collect(),
+            report,
+        }
+    }
+
+    /// Whether this record is of the same data file under the same plan, with all objects there.
+    pub(crate) fn holds(&self, plan: &Plan, file: &Located, there: &HashMap<String, u64>) -> bool {
+        self.format == FORMAT
+            && self.data_file == file.file.name
+            && self.md5 == md5_text(&file.file.md5)
+            && self.report.records == file.file.item_count
+            && self.catalog == plan.catalog
+            && self
+                .objects
+                .iter()
+                .all(|object| there.get(&object.key) == Some(&object.bytes))
+    }
+}
+
+pub(crate) fn folder(export_id: &str) -> String {
+    format!("state/exports/{export_id}/")
+}
+
+pub(crate) fn plan_key(export_id: &str) -> String {
+    format!("{}plan.json", folder(export_id))
+}
+
+/// A data file's name ends in `.gz`, so that this is no other record's key.
+pub(crate) fn file_key(export_id: &str, data_file: &str) -> String {
+    format!("{}{data_file}.json", folder(export_id))
+}
+
+/// SHA-256 over the schemas and the secrets that transforms use, as hex. The text hashed is the
+/// catalog's `Debug` form, which names everything that decides on routing and columns.
+pub(crate) fn fingerprint(catalog: &Catalog, secrets: &Secrets) -> String {
+    let mut hash = Sha256::new();
+    hash.update(format!("{catalog:?}"));
+    if let Some(key) = &secrets.hmac_key {
+        // Hashed together with the schemas, so that the record is no hash of the secret alone.
+        hash.update(Sha256::digest(key));
+    }
+    hex(&hash.finalize())
+}

@@ -1,0 +1,260 @@
+//! Converts one data file: compressed bytes in, verified objects on the local disk out.
+//!
+//! Runs on a blocking thread. Memory: the plan's row-group budget, the copies that sorting and
+//! encoding make of one table's share of it, one line, and a few buffers. Nothing here touches the
+//! lake; what is not verified never gets there.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use dynalake_pipeline::layout;
+use dynalake_pipeline::pipeline::{Partitioning, Pipeline, Secrets};
+use dynalake_pipeline::quarantine::{self, QuarantineEntry, RecordOrigin};
+use dynalake_pipeline::record::Origin;
+use dynalake_pipeline::reject::Reject;
+use dynalake_pipeline::report::Report;
+use dynalake_schemas::Catalog;
+use tempfile::TempDir;
+
+use crate::data_file::{DataFileError, DataFileReader, Totals};
+use crate::error::{ExportError, RefusalKind};
+use crate::line;
+use crate::locate::Located;
+use crate::manifest::{Summary, md5_text};
+use crate::options::Progress;
+use crate::report::accounted;
+use crate::spool::{Naming, Spool, Spooled};
+use crate::state::Plan;
+
+/// Bytes of lines between two looks at the memory in use, and two reports of progress.
+const CHECK_BYTES: usize = 1024 * 1024;
+/// Bytes of quarantined payloads at which a quarantine object is closed.
+const QUARANTINE_BYTES: usize = 8 * 1024 * 1024;
+
+/// What all workers share.
+pub(crate) struct Job {
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) secrets: Secrets,
+    pub(crate) plan: Plan,
+    pub(crate) summary: Summary,
+    pub(crate) spool: Option<PathBuf>,
+    pub(crate) progress: Arc<dyn Progress>,
+    /// Set when another worker has failed.
+    pub(crate) stop: Arc<AtomicBool>,
+}
+
+/// A verified data file as objects on the local disk.
+pub(crate) struct Converted {
+    pub(crate) objects: Vec<Spooled>,
+    pub(crate) report: Report,
+    /// Holds the objects' files.
+    pub(crate) _folder: TempDir,
+}
+
+/// Converts and verifies a data file read from `compressed`.
+pub(crate) fn convert_data_file(
+    job: &Job,
+    file: &Located,
+    compressed: impl std::io::Read,
+) -> Result<Converted, ExportError> {
+    let mut worker = Worker::new(job, file)?;
+    let mut reader = DataFileReader::new(compressed);
+    let mut reported = 0;
+    let mut unchecked = 0;
+    while let Some((number, line)) = reader
+        .next_line()
+        .map_err(|error| unreadable(file, error))?
+    {
+        unchecked += line.len();
+        worker.take(number, line)?;
+        if unchecked >= CHECK_BYTES {
+            unchecked = 0;
+            worker.make_room()?;
+            worker.tell(reader.bytes() - reported);
+            reported = reader.bytes();
+            if job.stop.load(Ordering::Relaxed) {
+                return Err(ExportError::Stopped);
+            }
+        }
+    }
+    let totals = reader.finish().map_err(|error| unreadable(file, error))?;
+    verify(file, &totals)?;
+    worker.tell(totals.bytes - reported);
+    worker.finish(totals.items)
+}
+
+struct Worker<'a> {
+    job: &'a Job,
+    file: &'a Located,
+    pipeline: Pipeline,
+    spool: Spool<'a>,
+    quarantined: Vec<QuarantineEntry>,
+    quarantined_bytes: usize,
+    untold_items: u64,
+}
+
+impl<'a> Worker<'a> {
+    fn new(job: &'a Job, file: &'a Located) -> Result<Self, ExportError> {
+        let pipeline = Pipeline::new(Arc::clone(&job.catalog), &job.secrets, Partitioning::Whole)
+            .map_err(ExportError::Setup)?;
+        let name = &file.file.name;
+        let stem = name.strip_suffix(".gz").unwrap_or(name);
+        let stem = stem.strip_suffix(".json").unwrap_or(stem);
+        let naming = Naming {
+            label: job.summary.label.clone(),
+            data_file: format!("{}-{stem}", job.summary.export_id),
+        };
+        let spool = Spool::new(
+            &job.catalog,
+            naming,
+            job.plan.object_bytes,
+            job.spool.as_deref(),
+        )?;
+        Ok(Self {
+            job,
+            file,
+            pipeline,
+            spool,
+            quarantined: Vec::new(),
+            quarantined_bytes: 0,
+            untold_items: 0,
+        })
+    }
+
+    /// One line: into the columns, or into quarantine.
+    fn take(&mut self, number: u64, line: &[u8]) -> Result<(), ExportError> {
+        self.untold_items += 1;
+        let outcome = match line::snapshot(line, self.job.summary.export_time) {
+            Ok(record) => self.pipeline.push(&record),
+            Err(reject) => {
+                self.pipeline.count_reject(&reject);
+                Err(reject)
+            }
+        };
+        match outcome {
+            Ok(_) => Ok(()),
+            Err(reject) => self.quarantine(number, line, reject),
+        }
+    }
+
+    fn quarantine(&mut self, number: u64, line: &[u8], reject: Reject) -> Result<(), ExportError> {
+        let origin = RecordOrigin::Export {
+            export_id: self.job.summary.export_id.clone(),
+            data_file: self.file.file.name.clone(),
+            line: number,
+        };
+        let at = self.job.summary.export_time;
+        let entry = QuarantineEntry::new(reject, Origin::FullExport, origin, at, line.to_vec());
+        self.quarantined.push(entry);
+        self.quarantined_bytes += line.len();
+        if self.quarantined_bytes >= QUARANTINE_BYTES {
+            self.close_quarantine()?;
+        }
+        Ok(())
+    }
+
+    fn close_quarantine(&mut self) -> Result<(), ExportError> {
+        let entries = std::mem::take(&mut self.quarantined);
+        self.quarantined_bytes = 0;
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let key = layout::quarantine_key(layout::day_of(self.job.summary.export_time), &entries);
+        let rows = u64::try_from(entries.len()).unwrap_or(u64::MAX);
+        self.spool
+            .add_bytes(key, &quarantine::to_jsonl(&entries), rows)
+    }
+
+    /// Writes row groups until the rows in memory are within the budget.
+    fn make_room(&mut self) -> Result<(), ExportError> {
+        let budget = usize::try_from(self.job.plan.row_group_bytes).unwrap_or(usize::MAX);
+        while self.pipeline.buffered_bytes() > budget {
+            let Some(batch) = self.pipeline.finish_largest() else {
+                break;
+            };
+            self.spool.write(&batch)?;
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, bytes: u64) {
+        let items = std::mem::take(&mut self.untold_items);
+        self.job.progress.advanced(items, bytes);
+    }
+
+    fn finish(mut self, items: u64) -> Result<Converted, ExportError> {
+        for batch in self.pipeline.finish() {
+            self.spool.write(&batch)?;
+        }
+        self.close_quarantine()?;
+        let report = self.pipeline.take_report();
+        let (objects, folder) = self.spool.finish()?;
+        let written = |table: &str| {
+            objects
+                .iter()
+                .filter(|object| object.table == table)
+                .map(|object| object.rows)
+                .sum::<u64>()
+        };
+        let all_written = report
+            .tables
+            .iter()
+            .all(|(table, counts)| written(table) == counts.rows)
+            && written("") == report.quarantined;
+        if report.records != items || accounted(&report) != items || !all_written {
+            return Err(ExportError::Unaccounted {
+                file: self.file.address.clone(),
+                items,
+                accounted: accounted(&report),
+            });
+        }
+        Ok(Converted {
+            objects,
+            report,
+            _folder: folder,
+        })
+    }
+}
+
+fn verify(file: &Located, totals: &Totals) -> Result<(), ExportError> {
+    if totals.md5 != file.file.md5 {
+        return Err(ExportError::refused(
+            RefusalKind::Checksum,
+            file.address.clone(),
+            format!(
+                "its MD5 is {} but the manifest says {}",
+                md5_text(&totals.md5),
+                md5_text(&file.file.md5)
+            ),
+            "the file was changed or damaged; copy it again from where AWS wrote it",
+        ));
+    }
+    if totals.items != file.file.item_count {
+        return Err(ExportError::refused(
+            RefusalKind::CountMismatch,
+            file.address.clone(),
+            format!(
+                "it holds {} items but the manifest says {}",
+                totals.items, file.file.item_count
+            ),
+            "file and manifest are not of one export; copy the export again",
+        ));
+    }
+    Ok(())
+}
+
+fn unreadable(file: &Located, error: DataFileError) -> ExportError {
+    match error {
+        DataFileError::Source(source) => ExportError::Read {
+            file: file.address.clone(),
+            source,
+        },
+        damage => ExportError::refused(
+            RefusalKind::DamagedFile,
+            file.address.clone(),
+            damage.to_string(),
+            "copy the file again from where AWS wrote it",
+        ),
+    }
+}
