@@ -3,10 +3,33 @@
 //! A folder `schemas/<database>/` holds `lake.toml` (the source table) and one TOML file per entity
 //! type. [`Catalog`] is that folder, read and checked: which items belong to which entity
 //! ([`Catalog::route`]), which typed columns an entity has ([`Entity::columns`]) and what they are
-//! called in Arrow ([`Entity::arrow_schema`]) and in Athena.
+//! called in Arrow ([`Entity::arrow_schema`]) and in Athena ([`athena::athena_type`]).
+//!
+//! ```text
+//! lake.toml, *.toml ─► load (source, lake, entity: matcher, columns, formats)
+//!                        ├─► types, template          text to types and templates
+//!                        ├─► tables, overlap          names, matching order
+//! lake.lock ────────────►└─► lock, evolution          field ids, what may change
+//!                      Catalog ─► matching, arrow_schema, ddl, show
+//! ```
 //!
 //! No I/O beyond reading and writing the schema folder, no async, no AWS.
 
+pub mod arrow_schema;
+pub mod athena;
+mod evolution;
+mod load;
+mod lock;
+mod matching;
 pub mod model;
+pub mod naming;
+mod overlap;
+mod problem;
+pub mod row_columns;
+pub mod tables;
+pub mod template;
+pub mod types;
 
+pub use load::{Checked, LAKE_FILE, LOCK_FILE, QUARANTINE, UNMATCHED, check};
 pub use model::*;
+pub use problem::{Problem, Problems, Severity};

@@ -55,6 +55,8 @@ pub struct Entity {
     pub name: String,
     /// Lake table name.
     pub table: String,
+    /// What the entity is, for people: the table's comment in the catalog.
+    pub description: Option<String>,
     /// Schema version, written to every row (`_schema`) and to the file footer.
     pub version: i32,
     /// How items are recognised.
@@ -101,6 +103,25 @@ pub enum AttributeName {
     Exact(String),
     /// The attribute of exactly this name, else the one that `naming::column_name` turns into it.
     Named(String),
+}
+
+impl AttributeName {
+    /// The name as written.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Exact(name) | Self::Named(name) => name,
+        }
+    }
+
+    /// Whether an attribute of this name can be the one meant.
+    pub fn may_take(&self, attribute: &str) -> bool {
+        match self {
+            Self::Exact(name) => name == attribute,
+            Self::Named(name) => {
+                name == attribute || crate::naming::column_name(attribute) == *name
+            }
+        }
+    }
 }
 
 /// Type of a column or of a part of one.

@@ -14,6 +14,7 @@ fn entity() -> Entity {
     Entity {
         name: "order".to_owned(),
         table: "orders".to_owned(),
+        description: None,
         version: 1,
         matcher: Matcher::default(),
         columns: Vec::new(),

@@ -1,0 +1,214 @@
+//! Reading a schema folder: files in, a checked [`Catalog`] or all problems at once out.
+
+mod columns;
+mod entity;
+mod formats;
+mod lake;
+mod matcher;
+mod source;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use toml_edit::Document;
+
+use crate::lock::Lock;
+use crate::model::{Catalog, Entity, Matcher};
+use crate::problem::{Place, Problems};
+use crate::{evolution, lock, overlap, tables};
+
+pub(crate) use entity::LoadedEntity;
+use source::SourceFile;
+
+/// The file that describes the source table.
+pub const LAKE_FILE: &str = "lake.toml";
+/// The file that keeps field ids and what was deployed.
+pub const LOCK_FILE: &str = "lake.lock";
+/// Name of the built-in entity and of its table.
+pub const UNMATCHED: &str = "unmatched";
+/// Name of the table over quarantined records.
+pub const QUARANTINE: &str = "quarantine";
+
+/// The outcome of reading a schema folder.
+#[derive(Debug, Clone)]
+pub struct Checked {
+    /// The catalog, if there is no error.
+    pub catalog: Option<Catalog>,
+    /// Errors and warnings.
+    pub problems: Problems,
+}
+
+impl Catalog {
+    /// Reads and checks a schema folder: `lake.toml`, every other `*.toml` as an entity, and
+    /// `lake.lock` if it is there. Other files are ignored. Gives all problems at once if any of
+    /// them is an error; warnings alone do not stop it (see [`check`]).
+    pub fn load(folder: &Path) -> Result<Self, Problems> {
+        let Checked { catalog, problems } = check(folder);
+        catalog.ok_or(problems)
+    }
+}
+
+/// Reads and checks a schema folder, and gives the warnings too.
+pub fn check(folder: &Path) -> Checked {
+    let (catalog, _, mut problems) = read(folder);
+    problems.sort();
+    let catalog = catalog.filter(|_| !problems.has_errors());
+    Checked { catalog, problems }
+}
+
+/// The catalog as far as it can be read, the lock beside it, and all problems.
+pub(crate) fn read(folder: &Path) -> (Option<Catalog>, Option<Lock>, Problems) {
+    let mut problems = Problems::default();
+    let names = match toml_files(folder) {
+        Ok(names) => names,
+        Err(error) => {
+            let place = folder_place(folder);
+            let what = format!("the schema folder cannot be read: {error}");
+            problems.error(
+                &place,
+                what,
+                "give a folder that holds lake.toml and entity files",
+            );
+            return (None, None, problems);
+        }
+    };
+    if !names.iter().any(|name| name == LAKE_FILE) {
+        problems.error(
+            &folder_place(folder),
+            "the folder holds no lake.toml",
+            "give the folder of one database (such as schemas/ecommerce), or add lake.toml with \
+             `database` and `[source]`",
+        );
+    }
+    let lake = open(folder, LAKE_FILE, &names, &mut problems)
+        .and_then(|file| lake::read(&file, &mut problems));
+    let mut loaded = Vec::new();
+    for name in names.iter().filter(|name| *name != LAKE_FILE) {
+        if let Some(file) = open(folder, name, &names, &mut problems)
+            && let Some(document) = parse(&file, &mut problems)
+        {
+            loaded.push(entity::read(
+                &file,
+                document.as_table(),
+                lake.as_ref(),
+                &mut problems,
+            ));
+        }
+    }
+    tables::check_names(&loaded, &mut problems);
+    overlap::put_in_order(
+        &mut loaded,
+        lake.as_ref().map(|lake| &lake.source),
+        &mut problems,
+    );
+    let lock = lock::read(folder, &mut problems);
+    for entity in &mut loaded {
+        lock::assign_ids(&mut entity.entity, lock.as_ref());
+    }
+    if !problems.has_errors() {
+        let whole = Place {
+            file: file_name(folder, LOCK_FILE).into(),
+            line: 0,
+        };
+        evolution::check(&loaded, lock.as_ref(), &whole, &mut problems);
+    }
+    let catalog = lake.map(|lake| {
+        let mut entities: Vec<Entity> = loaded.into_iter().map(|loaded| loaded.entity).collect();
+        entities.push(unmatched());
+        Catalog {
+            database: lake.database,
+            source: lake.source,
+            entities,
+        }
+    });
+    (catalog, lock, problems)
+}
+
+fn unmatched() -> Entity {
+    Entity {
+        name: UNMATCHED.to_owned(),
+        table: UNMATCHED.to_owned(),
+        description: Some("items that no entity takes, whole in _rest".to_owned()),
+        version: 1,
+        matcher: Matcher::default(),
+        columns: Vec::new(),
+        keep_old_image: false,
+    }
+}
+
+/// Names of the `*.toml` files, sorted.
+fn toml_files(folder: &Path) -> std::io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        let is_toml = Path::new(&name)
+            .extension()
+            .is_some_and(|extension| extension == "toml");
+        if is_toml && !name.starts_with('.') {
+            names.push(name);
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn open(
+    folder: &Path,
+    name: &str,
+    names: &[String],
+    problems: &mut Problems,
+) -> Option<SourceFile> {
+    if !names.iter().any(|known| known == name) {
+        return None;
+    }
+    let shown = file_name(folder, name);
+    match fs::read_to_string(folder.join(name)) {
+        Ok(text) => Some(SourceFile::new(&shown, text)),
+        Err(error) => {
+            let place = Place {
+                file: shown.into(),
+                line: 0,
+            };
+            problems.error(
+                &place,
+                format!("the file cannot be read: {error}"),
+                "make it a readable file of UTF-8 text",
+            );
+            None
+        }
+    }
+}
+
+/// Parses a file as TOML.
+fn parse<'t>(file: &'t SourceFile, problems: &mut Problems) -> Option<Document<&'t str>> {
+    match Document::parse(file.text()) {
+        Ok(document) => Some(document),
+        Err(error) => {
+            problems.error(
+                &file.place(error.span()),
+                format!(
+                    "the file is not TOML: {}",
+                    error.message().replace('\n', ", ")
+                ),
+                "correct the syntax at this line; names with other characters than a-z, 0-9, _ \
+                 and - need quotes",
+            );
+            None
+        }
+    }
+}
+
+fn folder_place(folder: &Path) -> Place {
+    Place {
+        file: folder.display().to_string().into(),
+        line: 0,
+    }
+}
+
+pub(crate) fn file_name(folder: &Path, name: &str) -> String {
+    let path: PathBuf = folder.join(name);
+    path.display().to_string()
+}
+
+#[cfg(test)]
+mod tests;
