@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dynalake_pipeline::layout;
-use dynalake_pipeline::pipeline::{Partitioning, Pipeline, Secrets};
+use dynalake_pipeline::pipeline::{BatchError, Partitioning, Pipeline, Secrets};
 use dynalake_pipeline::quarantine::{self, QuarantineEntry, RecordOrigin};
 use dynalake_pipeline::record::Origin;
 use dynalake_pipeline::reject::Reject;
@@ -170,12 +170,21 @@ impl<'a> Worker<'a> {
     fn make_room(&mut self) -> Result<(), ExportError> {
         let budget = usize::try_from(self.job.plan.row_group_bytes).unwrap_or(usize::MAX);
         while self.pipeline.buffered_bytes() > budget {
-            let Some(batch) = self.pipeline.finish_largest() else {
+            let largest = self.pipeline.finish_largest();
+            let Some(batch) = largest.map_err(|error| self.batch_error(error))? else {
                 break;
             };
             self.spool.write(&batch)?;
         }
         Ok(())
+    }
+
+    fn batch_error(&self, error: BatchError) -> ExportError {
+        ExportError::Encode {
+            table: error.table.clone(),
+            file: self.file.address.clone(),
+            message: error.to_string(),
+        }
     }
 
     fn tell(&mut self, bytes: u64) {
@@ -184,7 +193,11 @@ impl<'a> Worker<'a> {
     }
 
     fn finish(mut self, items: u64) -> Result<Converted, ExportError> {
-        for batch in self.pipeline.finish() {
+        let batches = self
+            .pipeline
+            .finish()
+            .map_err(|error| self.batch_error(error))?;
+        for batch in batches {
             self.spool.write(&batch)?;
         }
         self.close_quarantine()?;

@@ -8,14 +8,19 @@
 //!
 //! Everything before [`store`] is synchronous and pure: no clock, randomness or environment.
 
+mod batch;
+mod counts;
+mod decode;
 pub mod encode;
 pub mod json;
 pub mod layout;
 pub mod number;
 pub mod pipeline;
 pub mod quarantine;
+pub mod rebuild;
 pub mod record;
 pub mod reject;
 pub mod report;
+mod route;
 pub mod store;
 pub mod time;
