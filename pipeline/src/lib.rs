@@ -23,4 +23,5 @@ pub mod reject;
 pub mod report;
 mod route;
 pub mod store;
+pub mod stream;
 pub mod time;
