@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, RecordBatch, StringArray};
 use arrow::datatypes::SchemaRef;
+use dynalake_schemas::Entity;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::errors::ParquetError;
@@ -29,6 +30,16 @@ pub struct ObjectMetadata {
     pub table: String,
     /// Schema version of the entity (`dynalake.schema_version`).
     pub schema_version: i32,
+}
+
+impl From<&Entity> for ObjectMetadata {
+    fn from(entity: &Entity) -> Self {
+        Self {
+            entity: entity.name.clone(),
+            table: entity.table.clone(),
+            schema_version: entity.version,
+        }
+    }
 }
 
 /// What was written.
@@ -83,6 +94,14 @@ pub struct ObjectWriter<W: Write + Send> {
 }
 
 impl<W: Write + Send> ObjectWriter<W> {
+    /// Starts an object of this entity's table.
+    ///
+    /// # Errors
+    /// A failing `write`.
+    pub fn new(entity: &Entity, write: W) -> Result<Self, EncodeError> {
+        Self::with_schema(entity.arrow_schema(), &ObjectMetadata::from(entity), write)
+    }
+
     /// Starts an object with this schema and footer.
     ///
     /// # Errors
@@ -164,13 +183,9 @@ impl<W: Write + Send> ObjectWriter<W> {
     }
 }
 
-/// One batch as the bytes of one object.
-pub fn encode_batch_with_schema(
-    schema: SchemaRef,
-    metadata: &ObjectMetadata,
-    batch: &RecordBatch,
-) -> Result<Vec<u8>, EncodeError> {
-    let mut writer = ObjectWriter::with_schema(schema, metadata, Vec::new())?;
+/// One batch of this entity's table as the bytes of one object.
+pub fn encode_batch(entity: &Entity, batch: &RecordBatch) -> Result<Vec<u8>, EncodeError> {
+    let mut writer = ObjectWriter::new(entity, Vec::new())?;
     writer.write(batch)?;
     Ok(writer.finish()?.0)
 }

@@ -221,6 +221,12 @@ fn encode(batches: &[RecordBatch]) -> (Bytes, ObjectStats) {
     (bytes.into(), stats)
 }
 
+fn encode_one(batch: &RecordBatch) -> Result<Vec<u8>, EncodeError> {
+    let mut writer = ObjectWriter::with_schema(schema(), &metadata(), Vec::new())?;
+    writer.write(batch)?;
+    Ok(writer.finish()?.0)
+}
+
 fn footer(bytes: &Bytes) -> ParquetMetaData {
     ParquetMetaDataReader::new()
         .with_page_index_policy(PageIndexPolicy::Required)
@@ -517,11 +523,11 @@ fn rows_out_of_order_are_refused() {
         }
         RecordBatch::try_new(schema(), columns).unwrap()
     };
-    assert!(encode_batch_with_schema(schema(), &metadata(), &columns(&ordered)).is_ok());
+    assert!(encode_one(&columns(&ordered)).is_ok());
     for (left, right) in [(0, 1), (1, 2), (0, 2)] {
         let mut keys = ordered;
         keys.swap(left, right);
-        let error = encode_batch_with_schema(schema(), &metadata(), &columns(&keys)).unwrap_err();
+        let error = encode_one(&columns(&keys)).unwrap_err();
         assert!(matches!(error, EncodeError::NotSorted { .. }), "{error}");
         assert!(!error.to_string().contains('#'));
     }
@@ -531,7 +537,7 @@ fn rows_out_of_order_are_refused() {
 fn a_batch_of_another_schema_is_refused() {
     let batch = full_batch();
     let fewer = batch.project(&[0, 1, 2, 3, 4, 5, 6]).unwrap();
-    let error = encode_batch_with_schema(schema(), &metadata(), &fewer).unwrap_err();
+    let error = encode_one(&fewer).unwrap_err();
     assert!(matches!(error, EncodeError::Schema { .. }), "{error}");
 }
 
@@ -569,4 +575,39 @@ fn a_failing_write_is_an_error_with_its_cause() {
         .unwrap_err();
     let source = std::error::Error::source(&error).unwrap().to_string();
     assert!(source.contains("disk is full"), "{source}");
+}
+
+#[test]
+fn an_entity_s_object_has_its_schema_and_footer() {
+    let columns = vec![dynalake_schemas::Column {
+        name: "total".to_owned(),
+        source: dynalake_schemas::ColumnSource::Capture(0),
+        ty: dynalake_schemas::ColumnType::Decimal {
+            precision: 12,
+            scale: 2,
+        },
+        transform: None,
+        on_mismatch: dynalake_schemas::OnMismatch::Rest,
+        lossless: true,
+        field_id: 100,
+    }];
+    let entity = Entity {
+        name: "order".to_owned(),
+        table: "orders".to_owned(),
+        description: None,
+        version: 3,
+        matcher: dynalake_schemas::Matcher::default(),
+        columns,
+        keep_old_image: false,
+    };
+    let schema = entity.arrow_schema();
+    let mut columns = row_columns(&[("USER#1", None, None)]);
+    columns.push(new_null_array(schema.field(12).data_type(), 1));
+    let batch = RecordBatch::try_new(schema, columns).unwrap();
+    let bytes = Bytes::from(encode_batch(&entity, &batch).unwrap());
+    let file = footer(&bytes);
+    assert_eq!(node(&file, &["total"]).get_basic_info().id(), 100);
+    let pairs = file.file_metadata().key_value_metadata().unwrap();
+    assert_eq!(pairs[1].value.as_deref(), Some("orders"));
+    assert_eq!(read(&bytes)[0].num_rows(), 1);
 }
