@@ -1,1 +1,32 @@
-//! TODO
+//! The harness of the end-to-end tests: real parts around the real binaries.
+//!
+//! ```text
+//! test ─ RuntimeApi ─ `stream` binary ─ FaultProxy ─ SeaweedFS (checks signatures)
+//!   └──── Store ──────────────────────────────────────┘
+//!   └──── DuckDB on what came out
+//! ```
+//!
+//! Parts that are not on the machine are skipped with a message; with `DYNALAKE_TEST_REQUIRE=1`
+//! (which `tests/run` sets) they are a failure. Nothing here reaches the internet.
+
+mod corpus;
+mod duck;
+mod http1;
+mod lambda;
+mod paths;
+mod proxy;
+mod seaweed;
+
+pub use corpus::{corpus, corpus_files};
+pub use duck::{duckdb, duckdb_available};
+pub use lambda::{InitError, Invocation, LambdaError, LambdaProcess};
+pub use paths::{binary, python, repository, weed};
+pub use proxy::{Action, FaultProxy, ProxiedRequest};
+pub use seaweed::{S3Place, Seaweed, seaweed};
+
+/// Says that a part is missing: a failure where parts are required, else a message.
+fn missing(part: &str, remedy: &str) {
+    let required = std::env::var_os("DYNALAKE_TEST_REQUIRE").is_some_and(|value| value == "1");
+    assert!(!required, "{part} is required (DYNALAKE_TEST_REQUIRE=1) but missing: {remedy}");
+    eprintln!("skipped: {part} is missing; {remedy}");
+}

@@ -20,6 +20,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(32);
 /// Time for a call with all its attempts and pauses.
 const OPERATION_TIMEOUT: Duration = Duration::from_mins(2);
+/// The first pause before another attempt is up to this long; it doubles with each one.
+const INITIAL_BACKOFF: Duration = Duration::from_millis(200);
 /// The longest pause between two attempts.
 const MAX_BACKOFF: Duration = Duration::from_secs(5);
 
