@@ -6,13 +6,20 @@ use std::path::{Path, PathBuf};
 /// the repository, so its absence is never a failure.
 pub fn corpus() -> Option<PathBuf> {
     let path = std::env::var_os("DYNALAKE_CORPUS").map_or_else(
-        || crate::repository().parent().map(|parent| parent.join("shared/corpus")),
+        || {
+            crate::repository()
+                .parent()
+                .map(|parent| parent.join("shared/corpus"))
+        },
         |path| Some(PathBuf::from(path)),
     )?;
     if path.is_dir() {
         return Some(path);
     }
-    eprintln!("skipped: no corpus at `{}`; DYNALAKE_CORPUS names another place", path.display());
+    eprintln!(
+        "skipped: no corpus at `{}`; DYNALAKE_CORPUS names another place",
+        path.display()
+    );
     None
 }
 

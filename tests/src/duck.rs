@@ -9,7 +9,10 @@ use serde_json::Value;
 pub fn duckdb_available() -> bool {
     let found = crate::python().is_some();
     if !found {
-        crate::missing("DuckDB", "run tests/run, or set DYNALAKE_PYTHON to a Python that has it");
+        crate::missing(
+            "DuckDB",
+            "run tests/run, or set DYNALAKE_PYTHON to a Python that has it",
+        );
     }
     found
 }
@@ -28,7 +31,12 @@ pub fn duckdb(sql: &str) -> Vec<Value> {
         .stderr(Stdio::piped())
         .spawn()
         .expect("Python runs");
-    child.stdin.take().unwrap().write_all(sql.as_bytes()).unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(sql.as_bytes())
+        .unwrap();
     let output = child.wait_with_output().unwrap();
     assert!(
         output.status.success(),

@@ -20,7 +20,10 @@ impl Message {
 }
 
 pub(crate) fn word(lines: &[String], n: usize) -> &str {
-    lines.first().and_then(|line| line.split(' ').nth(n)).unwrap_or("")
+    lines
+        .first()
+        .and_then(|line| line.split(' ').nth(n))
+        .unwrap_or("")
 }
 
 /// Value of the first header of this name.
@@ -37,7 +40,11 @@ pub(crate) fn read_head(reader: &mut BufReader<TcpStream>) -> io::Result<Option<
     loop {
         let mut line = Vec::new();
         if reader.read_until(b'\n', &mut line)? == 0 {
-            return if lines.is_empty() { Ok(None) } else { Err(broken("head")) };
+            return if lines.is_empty() {
+                Ok(None)
+            } else {
+                Err(broken("head"))
+            };
         }
         let line = String::from_utf8(line).map_err(io::Error::other)?;
         let line = line.trim_end_matches(['\r', '\n']);
@@ -92,7 +99,9 @@ fn read_chunks(reader: &mut BufReader<TcpStream>, body: &mut Vec<u8>) -> io::Res
 
 /// Reads a whole request; `None` when the peer closed the connection.
 pub(crate) fn read_request(reader: &mut BufReader<TcpStream>) -> io::Result<Option<Message>> {
-    let Some(lines) = read_head(reader)? else { return Ok(None) };
+    let Some(lines) = read_head(reader)? else {
+        return Ok(None);
+    };
     let body = read_body(reader, &lines, false)?;
     Ok(Some(Message { lines, body }))
 }
@@ -104,16 +113,21 @@ pub(crate) fn respond(
     headers: &[(&str, &str)],
     body: &[u8],
 ) -> io::Result<()> {
-    let mut head = format!("HTTP/1.1 {status}\r\n");
+    // One write: a head that comes in pieces waits for the peer's delayed acknowledgements.
+    let mut message = Vec::with_capacity(body.len() + 512);
+    write!(message, "HTTP/1.1 {status}\r\n")?;
     for (name, value) in headers {
-        head.push_str(&format!("{name}: {value}\r\n"));
+        write!(message, "{name}: {value}\r\n")?;
     }
-    head.push_str(&format!("content-length: {}\r\n\r\n", body.len()));
-    stream.write_all(head.as_bytes())?;
-    stream.write_all(body)?;
+    write!(message, "content-length: {}\r\n\r\n", body.len())?;
+    message.extend_from_slice(body);
+    stream.write_all(&message)?;
     stream.flush()
 }
 
 fn broken(part: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::UnexpectedEof, format!("the connection ended within a {part}"))
+    io::Error::new(
+        io::ErrorKind::UnexpectedEof,
+        format!("the connection ended within a {part}"),
+    )
 }

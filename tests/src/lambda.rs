@@ -82,10 +82,7 @@ impl LambdaProcess {
     ///
     /// # Errors
     /// When it reports a failed start-up, or ends.
-    pub fn start(
-        binary: &Path,
-        variables: &[(&str, &str)],
-    ) -> Result<Self, InitError> {
+    pub fn start(binary: &Path, variables: &[(&str, &str)]) -> Result<Self, InitError> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let api = Arc::new(Api::default());
@@ -119,7 +116,12 @@ impl LambdaProcess {
             collect_lines(child.stdout.take().unwrap(), &log),
             collect_lines(child.stderr.take().unwrap(), &log),
         ];
-        let mut process = Self { child, api, log, readers };
+        let mut process = Self {
+            child,
+            api,
+            log,
+            readers,
+        };
         match process.wait_for(|state| {
             (state.polled || state.init_error.is_some()).then(|| state.init_error.take())
         }) {
@@ -150,7 +152,10 @@ impl LambdaProcess {
     /// Waits for the answer of an event that was sent.
     pub fn wait(&mut self, invocation: &Invocation) -> Result<Value, LambdaError> {
         let answer = self.wait_for(|state| {
-            let position = state.answers.iter().position(|(id, _)| *id == invocation.0)?;
+            let position = state
+                .answers
+                .iter()
+                .position(|(id, _)| *id == invocation.0)?;
             Some(state.answers.swap_remove(position).1)
         });
         answer.unwrap_or_else(|status| Err(LambdaError::Exited(status)))
@@ -196,7 +201,11 @@ impl LambdaProcess {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return Err(Some(status));
             }
-            assert!(waited < PATIENCE, "the function hangs; its log:\n{}", self.log().join("\n"));
+            assert!(
+                waited < PATIENCE,
+                "the function hangs; its log:\n{}",
+                self.log().join("\n")
+            );
             let (next, timeout) = api.changed.wait_timeout(state, GLANCE).unwrap();
             state = next;
             if timeout.timed_out() {
@@ -213,7 +222,11 @@ impl LambdaProcess {
             status = self.wait_for(|_| None::<()>).unwrap_err();
         }
         self.end();
-        InitError { body, status, log: self.log() }
+        InitError {
+            body,
+            status,
+            log: self.log(),
+        }
     }
 
     fn end(&mut self) {
@@ -236,7 +249,9 @@ impl InitError {
     /// Everything that was said: the reported error and the log, one line each.
     pub fn text(&self) -> String {
         let body = self.body.iter().map(Value::to_string);
-        body.chain(self.log.iter().cloned()).collect::<Vec<_>>().join("\n")
+        body.chain(self.log.iter().cloned())
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 }
 
@@ -246,7 +261,10 @@ impl Api {
         let mut writer = stream.try_clone()?;
         let mut reader = BufReader::new(stream);
         while let Some(request) = http1::read_request(&mut reader)? {
-            let path = request.word(1).trim_start_matches("/2018-06-01/runtime/").to_owned();
+            let path = request
+                .word(1)
+                .trim_start_matches("/2018-06-01/runtime/")
+                .to_owned();
             let parts: Vec<&str> = path.split('/').collect();
             match (request.word(0), parts.as_slice()) {
                 ("GET", ["invocation", "next"]) => {
@@ -302,8 +320,16 @@ impl Api {
 
 fn function_error(body: &[u8]) -> LambdaError {
     let body: Value = serde_json::from_slice(body).expect("an error in JSON");
-    let text = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or("").to_owned();
-    LambdaError::Function { error_type: text("errorType"), message: text("errorMessage") }
+    let text = |name: &str| {
+        body.get(name)
+            .and_then(Value::as_str)
+            .unwrap_or("")
+            .to_owned()
+    };
+    LambdaError::Function {
+        error_type: text("errorType"),
+        message: text("errorMessage"),
+    }
 }
 
 fn collect_lines(
@@ -314,7 +340,9 @@ fn collect_lines(
     thread::spawn(move || {
         for line in BufReader::new(pipe).split(b'\n') {
             let Ok(line) = line else { break };
-            log.lock().unwrap().push(String::from_utf8_lossy(&line).into_owned());
+            log.lock()
+                .unwrap()
+                .push(String::from_utf8_lossy(&line).into_owned());
         }
     })
 }

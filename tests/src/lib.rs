@@ -27,6 +27,9 @@ pub use seaweed::{S3Place, Seaweed, seaweed};
 /// Says that a part is missing: a failure where parts are required, else a message.
 fn missing(part: &str, remedy: &str) {
     let required = std::env::var_os("DYNALAKE_TEST_REQUIRE").is_some_and(|value| value == "1");
-    assert!(!required, "{part} is required (DYNALAKE_TEST_REQUIRE=1) but missing: {remedy}");
+    assert!(
+        !required,
+        "{part} is required (DYNALAKE_TEST_REQUIRE=1) but missing: {remedy}"
+    );
     eprintln!("skipped: {part} is missing; {remedy}");
 }

@@ -9,7 +9,10 @@ use serde_json::Value;
 
 /// The repository's root.
 pub fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .unwrap()
+        .to_owned()
 }
 
 /// Python with the packages of `tests/requirements.txt`: `DYNALAKE_PYTHON`, else the one in `tests/.venv`.
@@ -23,8 +26,10 @@ pub fn weed() -> Option<PathBuf> {
 }
 
 fn tool(variable: &str, name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os(variable)
-        .map_or_else(|| repository().join("tests/.venv/bin").join(name), PathBuf::from);
+    let path = std::env::var_os(variable).map_or_else(
+        || repository().join("tests/.venv/bin").join(name),
+        PathBuf::from,
+    );
     path.is_file().then_some(path)
 }
 
@@ -38,14 +43,22 @@ pub fn binary(name: &str) -> PathBuf {
         return PathBuf::from(folder).join(name);
     }
     let built = BUILT.get_or_init(build);
-    built.get(name).unwrap_or_else(|| panic!("the workspace has no binary `{name}`")).clone()
+    built
+        .get(name)
+        .unwrap_or_else(|| panic!("the workspace has no binary `{name}`"))
+        .clone()
 }
 
 fn build() -> HashMap<String, PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     // The whole workspace, so that its features are those of `cargo test --workspace`.
-    command.args(["build", "--workspace", "--bins", "--message-format=json-render-diagnostics"]);
+    command.args([
+        "build",
+        "--workspace",
+        "--bins",
+        "--message-format=json-render-diagnostics",
+    ]);
     if !cfg!(debug_assertions) {
         command.arg("--release");
     }
@@ -55,7 +68,10 @@ fn build() -> HashMap<String, PathBuf> {
         .stderr(Stdio::inherit())
         .output()
         .expect("cargo runs");
-    assert!(output.status.success(), "cargo cannot build the binaries under test");
+    assert!(
+        output.status.success(),
+        "cargo cannot build the binaries under test"
+    );
     String::from_utf8(output.stdout)
         .unwrap()
         .lines()

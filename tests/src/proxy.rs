@@ -70,7 +70,10 @@ impl FaultProxy {
     pub fn start(upstream: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let shared = Arc::new(Mutex::new(Shared { rule: Box::new(|_| Action::Pass), seen: vec![] }));
+        let shared = Arc::new(Mutex::new(Shared {
+            rule: Box::new(|_| Action::Pass),
+            seen: vec![],
+        }));
         let (served, upstream) = (Arc::clone(&shared), upstream.to_owned());
         thread::spawn(move || {
             for stream in listener.incoming() {
@@ -97,7 +100,11 @@ impl FaultProxy {
     /// From now on all attempts at the n-th different PUT (0 is the first) meet this action.
     pub fn fail_put(&self, n: usize, action: Action) {
         self.set(move |request| {
-            if request.method == "PUT" && request.nth == n { action } else { Action::Pass }
+            if request.method == "PUT" && request.nth == n {
+                action
+            } else {
+                Action::Pass
+            }
         });
     }
 
@@ -113,6 +120,7 @@ impl FaultProxy {
 }
 
 fn serve(stream: TcpStream, upstream: &str, shared: &Mutex<Shared>) -> io::Result<()> {
+    stream.set_nodelay(true)?;
     let mut writer = stream.try_clone()?;
     let mut reader = BufReader::new(stream);
     while let Some(head) = http1::read_head(&mut reader)? {
@@ -123,11 +131,21 @@ fn serve(stream: TcpStream, upstream: &str, shared: &Mutex<Shared>) -> io::Resul
         let body = http1::read_body(&mut reader, &head, false)?;
         match action {
             Action::SlowDown => {
-                refuse(&mut writer, "503 Slow Down", "SlowDown", "Please reduce your request rate.")?;
+                refuse(
+                    &mut writer,
+                    "503 Slow Down",
+                    "SlowDown",
+                    "Please reduce your request rate.",
+                )?;
                 continue;
             }
             Action::Deny => {
-                refuse(&mut writer, "403 Forbidden", "AccessDenied", "Access Denied")?;
+                refuse(
+                    &mut writer,
+                    "403 Forbidden",
+                    "AccessDenied",
+                    "Access Denied",
+                )?;
                 continue;
             }
             _ => {}
@@ -136,7 +154,11 @@ fn serve(stream: TcpStream, upstream: &str, shared: &Mutex<Shared>) -> io::Resul
         if action == Action::DropAnswer {
             return Ok(());
         }
-        let cut = if action == Action::Truncate { answer.body.len() / 2 } else { answer.body.len() };
+        let cut = if action == Action::Truncate {
+            answer.body.len() / 2
+        } else {
+            answer.body.len()
+        };
         writer.write_all(head_of_answer(&answer, http1::word(&head, 0)).as_bytes())?;
         writer.write_all(&answer.body[..cut])?;
         writer.flush()?;
@@ -149,15 +171,26 @@ fn serve(stream: TcpStream, upstream: &str, shared: &Mutex<Shared>) -> io::Resul
 
 impl Shared {
     fn decide(&mut self, head: &[String]) -> Action {
-        let (method, target) = (http1::word(head, 0).to_owned(), http1::word(head, 1).to_owned());
+        let (method, target) = (
+            http1::word(head, 0).to_owned(),
+            http1::word(head, 1).to_owned(),
+        );
         let same_method = || self.seen.iter().filter(|seen| seen.method == method);
         let attempt = same_method().filter(|seen| seen.target == target).count();
-        let nth = same_method().find(|seen| seen.target == target).map_or_else(
-            || same_method().map(|seen| seen.nth + 1).max().unwrap_or(0),
-            |first| first.nth,
-        );
+        let nth = same_method()
+            .find(|seen| seen.target == target)
+            .map_or_else(
+                || same_method().map(|seen| seen.nth + 1).max().unwrap_or(0),
+                |first| first.nth,
+            );
         let headers = head[1..].to_vec();
-        let request = ProxiedRequest { method, target, headers, nth, attempt };
+        let request = ProxiedRequest {
+            method,
+            target,
+            headers,
+            nth,
+            attempt,
+        };
         let action = (self.rule)(&request);
         self.seen.push(request);
         action
@@ -166,26 +199,39 @@ impl Shared {
 
 fn forward(upstream: &str, head: &[String], body: &[u8]) -> io::Result<http1::Message> {
     let mut stream = TcpStream::connect(upstream)?;
+    stream.set_nodelay(true)?;
     let mut text = String::new();
     for line in head {
         let name = line.split(':').next().unwrap_or("");
         // The body goes on with a length; SDKs sign neither of these headers.
-        if !["connection", "transfer-encoding", "content-length", "expect"]
-            .iter()
-            .any(|hop| name.eq_ignore_ascii_case(hop))
+        if ![
+            "connection",
+            "transfer-encoding",
+            "content-length",
+            "expect",
+        ]
+        .iter()
+        .any(|hop| name.eq_ignore_ascii_case(hop))
         {
             text.push_str(line);
             text.push_str("\r\n");
         }
     }
-    text.push_str(&format!("content-length: {}\r\nconnection: close\r\n\r\n", body.len()));
-    stream.write_all(text.as_bytes())?;
+    let length = body.len();
+    write!(
+        stream,
+        "{text}content-length: {length}\r\nconnection: close\r\n\r\n"
+    )?;
     stream.write_all(body)?;
     let mut reader = BufReader::new(stream);
     let lines = http1::read_head(&mut reader)?.ok_or(io::ErrorKind::UnexpectedEof)?;
-    let bodiless = http1::word(head, 0) == "HEAD"
-        || ["204", "304"].contains(&http1::word(&lines, 1));
-    let body = if bodiless { vec![] } else { http1::read_body(&mut reader, &lines, true)? };
+    let bodiless =
+        http1::word(head, 0) == "HEAD" || ["204", "304"].contains(&http1::word(&lines, 1));
+    let body = if bodiless {
+        vec![]
+    } else {
+        http1::read_body(&mut reader, &lines, true)?
+    };
     Ok(http1::Message { lines, body })
 }
 
@@ -205,7 +251,8 @@ fn head_of_answer(answer: &http1::Message, method: &str) -> String {
         text.push_str("\r\n");
     }
     if method != "HEAD" && answer.word(1) != "204" {
-        text.push_str(&format!("content-length: {}\r\n", answer.body.len()));
+        let length = answer.body.len().to_string();
+        text.extend(["content-length: ", &length, "\r\n"]);
     }
     text.push_str("\r\n");
     text

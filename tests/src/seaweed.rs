@@ -45,7 +45,10 @@ pub fn seaweed() -> Option<&'static Seaweed> {
     SERVER
         .get_or_init(|| {
             let Some(weed) = crate::weed() else {
-                crate::missing("SeaweedFS", "run tests/run, or set DYNALAKE_WEED to its `weed`");
+                crate::missing(
+                    "SeaweedFS",
+                    "run tests/run, or set DYNALAKE_WEED to its `weed`",
+                );
                 return None;
             };
             // Between choosing free ports and opening them somebody else may take one.
@@ -76,7 +79,10 @@ impl S3Place {
     /// The same place by another way, such as a proxy.
     #[must_use]
     pub fn through(&self, endpoint: String) -> Self {
-        Self { endpoint, ..self.clone() }
+        Self {
+            endpoint,
+            ..self.clone()
+        }
     }
 
     /// Its address: `s3://bucket/prefix`.
@@ -111,7 +117,7 @@ impl S3Place {
     }
 
     /// The variables by which Lambda tells a function its credentials and region.
-    pub fn aws_variables(&self) -> [(&'static str, &'static str); 3] {
+    pub fn aws_variables() -> [(&'static str, &'static str); 3] {
         [
             ("AWS_ACCESS_KEY_ID", ACCESS_KEY),
             ("AWS_SECRET_ACCESS_KEY", SECRET_KEY),
@@ -122,7 +128,11 @@ impl S3Place {
 
 /// Starts a server on free ports; `None` when it ended at once.
 fn launch(weed: &Path) -> Option<Seaweed> {
-    let folder = tempfile::Builder::new().prefix("dynalake-seaweed-").tempdir().unwrap().keep();
+    let folder = tempfile::Builder::new()
+        .prefix("dynalake-seaweed-")
+        .tempdir()
+        .unwrap()
+        .keep();
     fs::create_dir(folder.join("data")).unwrap();
     let identity = serde_json::json!({"identities": [{
         "name": "test",
@@ -131,13 +141,25 @@ fn launch(weed: &Path) -> Option<Seaweed> {
     }]});
     fs::write(folder.join("s3.json"), identity.to_string()).unwrap();
 
-    let listeners: Vec<TcpListener> =
-        (0..10).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    let ports: Vec<u16> = listeners.iter().map(|l| l.local_addr().unwrap().port()).collect();
+    let listeners: Vec<TcpListener> = (0..10)
+        .map(|_| TcpListener::bind("127.0.0.1:0").unwrap())
+        .collect();
+    let ports: Vec<u16> = listeners
+        .iter()
+        .map(|l| l.local_addr().unwrap().port())
+        .collect();
     drop(listeners);
     let names = [
-        "s3.port", "s3.port.grpc", "master.port", "master.port.grpc", "volume.port",
-        "volume.port.grpc", "filer.port", "filer.port.grpc", "admin.port", "admin.port.grpc",
+        "s3.port",
+        "s3.port.grpc",
+        "master.port",
+        "master.port.grpc",
+        "volume.port",
+        "volume.port.grpc",
+        "filer.port",
+        "filer.port.grpc",
+        "admin.port",
+        "admin.port.grpc",
     ];
     let log = File::create(folder.join("log")).unwrap();
     // The shell holds the reading end of a pipe whose writing end is ours: when this process has
@@ -149,11 +171,26 @@ fn launch(weed: &Path) -> Option<Seaweed> {
         .args(["-c", script, "sh"])
         .arg(&folder)
         .arg(weed)
-        .args(["mini", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-admin.ui=false", "-webdav=false"])
-        .args(["-s3.port.iceberg=0", "-s3.port.lance=0", "-master.telemetry=false"])
+        .args([
+            "mini",
+            "-ip=127.0.0.1",
+            "-ip.bind=127.0.0.1",
+            "-admin.ui=false",
+            "-webdav=false",
+        ])
+        .args([
+            "-s3.port.iceberg=0",
+            "-s3.port.lance=0",
+            "-master.telemetry=false",
+        ])
         .arg(format!("-dir={}", folder.join("data").display()))
         .arg(format!("-s3.config={}", folder.join("s3.json").display()))
-        .args(names.iter().zip(&ports).map(|(name, port)| format!("-{name}={port}")))
+        .args(
+            names
+                .iter()
+                .zip(&ports)
+                .map(|(name, port)| format!("-{name}={port}")),
+        )
         .current_dir(&folder)
         .stdin(Stdio::piped())
         .stdout(log.try_clone().unwrap())
@@ -164,7 +201,11 @@ fn launch(weed: &Path) -> Option<Seaweed> {
     for _ in 0..600 {
         let text = fs::read_to_string(folder.join("log")).unwrap_or_default();
         if text.contains("enabled components are running") && TcpStream::connect(&address).is_ok() {
-            let server = Seaweed { address, places: AtomicU32::new(0), _guard: guard };
+            let server = Seaweed {
+                address,
+                places: AtomicU32::new(0),
+                _guard: guard,
+            };
             make_bucket(&server);
             return Some(server);
         }
@@ -184,9 +225,14 @@ fn make_bucket(server: &Seaweed) {
     let place = server.place("bucket");
     // On a thread of its own: the caller may be inside a runtime already.
     thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
         let call = place.client().create_bucket().bucket(BUCKET).send();
-        runtime.block_on(Box::pin(call)).expect("the bucket is made");
+        runtime
+            .block_on(Box::pin(call))
+            .expect("the bucket is made");
     })
     .join()
     .unwrap();

@@ -60,7 +60,7 @@ impl Store {
         Self(Inner::S3(s3::S3Store::new(
             client,
             bucket.into(),
-            prefix.into(),
+            prefix,
             options,
         )))
     }

@@ -65,6 +65,7 @@ pub fn client(settings: &S3Settings) -> Client {
         .retry_config(
             RetryConfig::standard()
                 .with_max_attempts(MAX_ATTEMPTS)
+                .with_initial_backoff(INITIAL_BACKOFF)
                 .with_max_backoff(MAX_BACKOFF),
         );
     if let Some(endpoint) = &settings.endpoint {
