@@ -1,0 +1,247 @@
+//! What can be typed. Only definitions and help texts; meaning is given to them in `commands`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Typed lake tables, one per entity, next to a DynamoDB single table.
+#[derive(Debug, Parser)]
+#[command(
+    name = "dynalake",
+    version,
+    about = "Typed lake tables, one per entity, next to a DynamoDB single table",
+    long_about = "Typed lake tables, one per entity, next to a DynamoDB single table.\n\n\
+        A lake is a folder (./lake) or an S3 location (s3://bucket/prefix); every command takes \
+        either. Data goes to stdout, everything else to stderr.",
+    propagate_version = true,
+    after_help = "Exit codes: 0 ok, 1 findings (problems in schemas or data), 2 usage or \
+        configuration, 3 remote failure, 130 interrupted.\n\n\
+        Begin with `dynalake demo`: it needs no account and no network."
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Check, lock and show schema folders
+    #[command(subcommand)]
+    Schemas(SchemasCommand),
+    /// Table exports (point-in-time exports to S3)
+    #[command(subcommand)]
+    Export(ExportCommand),
+    /// What is in a lake: tables, days, exports, objects, rows, bytes, last change
+    Tables(TablesArgs),
+    /// Rows of a table
+    Show(ShowArgs),
+    /// What is in one Parquet object: schema, row groups, encodings, footer
+    Inspect(InspectArgs),
+    /// Records that could not become rows
+    #[command(subcommand)]
+    Quarantine(QuarantineCommand),
+}
+
+/// Output of commands that report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    Table,
+    /// For programs
+    Json,
+}
+
+/// Output of commands that print rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RowFormat {
+    /// For people
+    Table,
+    /// An array of objects, one per line; decimals and other exact values as strings
+    Json,
+    /// RFC 4180, with a header line
+    Csv,
+}
+
+/// How S3 is reached. Credentials and region come from the usual AWS places.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "S3 options")]
+pub(crate) struct S3Args {
+    /// Endpoint to use instead of AWS's own (else `AWS_ENDPOINT_URL`)
+    #[arg(long, value_name = "URL", env = "AWS_ENDPOINT_URL_S3")]
+    pub(crate) endpoint: Option<String>,
+    /// Put the bucket into the path instead of the host name, as most S3-compatible servers need
+    #[arg(long)]
+    pub(crate) path_style: bool,
+    /// Refuse a bucket that another account owns
+    #[arg(long, value_name = "ACCOUNT_ID")]
+    pub(crate) expected_bucket_owner: Option<String>,
+    /// Server-side encryption of what is written: `aes256`, `kms` or `kms:KEY_ID`
+    /// (else the bucket's default)
+    #[arg(long, value_name = "SSE")]
+    pub(crate) sse: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SchemasCommand {
+    /// Find all problems of a schema folder at once (exit 1), and compare it with its lock
+    #[command(after_help = "Example:\n  dynalake schemas check schemas/ecommerce")]
+    Check(SchemasCheckArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SchemasCheckArgs {
+    /// Schema folder (the one that holds lake.toml)
+    pub(crate) dir: PathBuf,
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ExportCommand {
+    /// Turn a full export into snapshot tables; interrupted, it continues where it was
+    #[command(after_help = "Examples:\n  \
+        dynalake export convert s3://bucket/AWSDynamoDB/01234567890123-abcdef01/ \
+        --lake s3://bucket/lake --schemas schemas/ecommerce\n  \
+        dynalake export convert ./export --lake ./lake --schemas schemas/ecommerce --format json")]
+    Convert(ConvertArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConvertArgs {
+    /// The export: a folder or `s3://…/AWSDynamoDB/<id>/`, or its manifest-summary.json
+    pub(crate) source: String,
+    /// Lake to write to: a folder or `s3://bucket/prefix`
+    #[arg(long, value_name = "URI")]
+    pub(crate) lake: String,
+    /// Schema folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) schemas: PathBuf,
+    /// Data files converted at the same time (else one per processor)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) workers: Option<u16>,
+    /// Memory for decoded rows, in MiB; the process needs about three times as much
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(16..=1_048_576))]
+    pub(crate) memory_mb: Option<u32>,
+    /// Size that objects aim at, in MiB
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub(crate) target_mb: Option<u32>,
+    /// Folder for objects under construction (else the system's temporary folder)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) spool: Option<PathBuf>,
+    /// Start over where the lake holds this export converted with other schemas
+    #[arg(long)]
+    pub(crate) replace: bool,
+    /// Output format of the report
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) s3: S3Args,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  dynalake tables ./lake\n  \
+    dynalake tables s3://bucket/lake --format json")]
+pub(crate) struct TablesArgs {
+    /// Lake: a folder or `s3://bucket/prefix`
+    pub(crate) lake: String,
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) s3: S3Args,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  dynalake show ./lake orders\n  \
+    dynalake show ./lake orders --where status=paid --columns order_id,total\n  \
+    dynalake show ./lake orders --changes --limit 5\n  \
+    dynalake show ./lake orders --limit 0 --format csv > orders.csv")]
+pub(crate) struct ShowArgs {
+    /// Lake: a folder or `s3://bucket/prefix`
+    pub(crate) lake: String,
+    /// Table name, as `dynalake tables` lists it
+    pub(crate) table: String,
+    /// Rows to print; 0 prints all. Of changes, the newest ones
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
+    pub(crate) limit: usize,
+    /// Only rows whose column equals this value (repeat: all must hold)
+    #[arg(long = "where", value_name = "COLUMN=VALUE")]
+    pub(crate) conditions: Vec<String>,
+    /// Show changes (one row per change, oldest first) instead of the newest complete snapshot
+    #[arg(long)]
+    pub(crate) changes: bool,
+    /// Show the snapshot of this export (YYYYMMDDTHHMMSSZ), complete or not
+    #[arg(long, value_name = "LABEL", conflicts_with = "changes")]
+    pub(crate) export: Option<String>,
+    /// Columns to print, in this order
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
+    pub(crate) columns: Vec<String>,
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: RowFormat,
+    #[command(flatten)]
+    pub(crate) s3: S3Args,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    dynalake inspect ./lake/changes/orders/dt=2026-05-01/<object>.parquet\n  \
+    dynalake inspect s3://bucket/lake/snapshot/orders/export=20260501T000000Z/<object>.parquet\n  \
+    dynalake inspect changes/orders/dt=2026-05-01/<object>.parquet --lake ./lake")]
+pub(crate) struct InspectArgs {
+    /// Parquet object: a file, `s3://bucket/key`, or with --lake a key of that lake
+    pub(crate) object: String,
+    /// Lake the object's key belongs to
+    #[arg(long, value_name = "URI")]
+    pub(crate) lake: Option<String>,
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) s3: S3Args,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum QuarantineCommand {
+    /// Count quarantined records per object and reason, newest first
+    #[command(after_help = "Example:\n  dynalake quarantine list ./lake")]
+    List(QuarantineListArgs),
+    /// Show quarantined records: why, where in the record, from where
+    #[command(after_help = "Examples:\n  dynalake quarantine show ./lake\n  \
+        dynalake quarantine show ./lake --reason mismatch --payload --format json")]
+    Show(QuarantineShowArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct QuarantineListArgs {
+    /// Lake: a folder or `s3://bucket/prefix`
+    pub(crate) lake: String,
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) s3: S3Args,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct QuarantineShowArgs {
+    /// Lake: a folder or `s3://bucket/prefix`
+    pub(crate) lake: String,
+    /// Only these quarantine objects, or those whose key begins so (`quarantine/dt=2026-05-01/`)
+    pub(crate) objects: Vec<String>,
+    /// Only records with this reason code
+    #[arg(long, value_name = "CODE")]
+    pub(crate) reason: Option<String>,
+    /// Records to print; 0 prints all
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
+    pub(crate) limit: usize,
+    /// Print the records themselves, too: they hold customers' data in clear
+    #[arg(long)]
+    pub(crate) payload: bool,
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) s3: S3Args,
+}

@@ -1,0 +1,216 @@
+//! `dynalake tables LAKE`: what is in a lake, from listings and Parquet footers.
+
+use std::collections::BTreeMap;
+
+use arrow::array::{Array, AsArray};
+use arrow::datatypes::TimestampMillisecondType;
+use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use serde::Serialize;
+
+use crate::args::{Format, TablesArgs};
+use crate::cell;
+use crate::exit::{Exit, Outcome};
+use crate::exports;
+use crate::lake;
+use crate::object::{self, Footer};
+use crate::output::{Align, Printer, Sheet, bytes, number};
+use crate::place::Place;
+
+#[derive(Debug, Serialize)]
+struct LakeReport {
+    lake: String,
+    tables: Vec<TableReport>,
+    quarantine_objects: u64,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct TableReport {
+    table: String,
+    changes: ChangesReport,
+    snapshots: Vec<SnapshotReport>,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct ChangesReport {
+    days: u64,
+    first_day: Option<String>,
+    last_day: Option<String>,
+    last_change: Option<String>,
+    #[serde(skip)]
+    last_change_ms: Option<i64>,
+    objects: u64,
+    rows: u64,
+    bytes: u64,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct SnapshotReport {
+    export: String,
+    complete: bool,
+    objects: u64,
+    rows: u64,
+    bytes: u64,
+}
+
+pub(super) async fn run(args: &TablesArgs, printer: &mut Printer) -> Outcome {
+    let store = lake::existing(&args.lake, &args.s3).await?;
+    let complete = exports::complete(&store).await?;
+    let mut objects = Vec::new();
+    for prefix in ["changes/", "snapshot/"] {
+        objects.extend(store.list(prefix).await?);
+    }
+    objects.retain(|object| {
+        object::is_parquet(&object.key) && !matches!(Place::of(&object.key), Place::Other)
+    });
+    let footers = object::footers(&store, &objects.iter().collect::<Vec<_>>()).await?;
+    let quarantine = store.list("quarantine/").await?;
+    let report = LakeReport {
+        lake: args.lake.clone(),
+        tables: tables(&footers, |label| complete.contains(label)),
+        quarantine_objects: count(
+            quarantine
+                .iter()
+                .filter(|object| Place::of(&object.key) == Place::Quarantine)
+                .count(),
+        ),
+    };
+    match args.format {
+        Format::Json => printer.json(&report)?,
+        Format::Table => print(&report, printer)?,
+    }
+    Ok(Exit::Ok)
+}
+
+fn tables(footers: &[Footer], is_complete: impl Fn(&str) -> bool) -> Vec<TableReport> {
+    let mut tables: BTreeMap<&str, TableReport> = BTreeMap::new();
+    // Footers are sorted by key, so days and exports of a table come in order.
+    for footer in footers {
+        let rows = u64::try_from(footer.metadata.file_metadata().num_rows()).unwrap_or(0);
+        match Place::of(&footer.key) {
+            Place::Changes { table, day } => {
+                let changes = &mut tables.entry(table).or_default().changes;
+                if changes.last_day.as_deref() != Some(day) {
+                    changes.days += 1;
+                    changes.last_day = Some(day.to_owned());
+                    changes.first_day.get_or_insert_with(|| day.to_owned());
+                }
+                changes.objects += 1;
+                changes.rows += rows;
+                changes.bytes += footer.size;
+                changes.last_change_ms = changes.last_change_ms.max(last_change(footer));
+                changes.last_change = changes.last_change_ms.map(cell::instant);
+            }
+            Place::Snapshot { table, export } => {
+                let snapshots = &mut tables.entry(table).or_default().snapshots;
+                if snapshots.last().is_none_or(|last| last.export != export) {
+                    snapshots.push(SnapshotReport {
+                        export: export.to_owned(),
+                        complete: is_complete(export),
+                        ..SnapshotReport::default()
+                    });
+                }
+                if let Some(last) = snapshots.last_mut() {
+                    last.objects += 1;
+                    last.rows += rows;
+                    last.bytes += footer.size;
+                }
+            }
+            Place::Quarantine | Place::Other => {}
+        }
+    }
+    let named = |(table, report)| TableReport {
+        table: String::from(table),
+        ..report
+    };
+    tables.into_iter().map(named).collect()
+}
+
+/// Greatest `_at` of an object, from its statistics.
+fn last_change(footer: &Footer) -> Option<i64> {
+    let object = ArrowReaderMetadata::try_new(
+        std::sync::Arc::clone(&footer.metadata),
+        ArrowReaderOptions::default(),
+    )
+    .ok()?;
+    let statistics =
+        StatisticsConverter::try_new("_at", object.schema(), object.parquet_schema()).ok()?;
+    let greatest = statistics
+        .row_group_maxes(footer.metadata.row_groups())
+        .ok()?;
+    let greatest = greatest
+        .as_primitive_opt::<TimestampMillisecondType>()?
+        .clone();
+    (0..greatest.len())
+        .filter(|row| greatest.is_valid(*row))
+        .map(|row| greatest.value(row))
+        .max()
+}
+
+fn print(report: &LakeReport, printer: &mut Printer) -> Outcome<()> {
+    if report.tables.is_empty() {
+        printer.note(format!("`{}` holds no tables", report.lake));
+        return Ok(());
+    }
+    let mut sheet = Sheet::new([
+        ("table", Align::Left),
+        ("days", Align::Right),
+        ("change rows", Align::Right),
+        ("last change", Align::Left),
+        ("exports", Align::Right),
+        ("newest export", Align::Left),
+        ("snapshot rows", Align::Right),
+        ("objects", Align::Right),
+        ("bytes", Align::Right),
+    ]);
+    for table in &report.tables {
+        let (changes, snapshots) = (&table.changes, &table.snapshots);
+        let newest = snapshots
+            .iter()
+            .rev()
+            .find(|one| one.complete)
+            .or(snapshots.last());
+        let objects = changes.objects + snapshots.iter().map(|one| one.objects).sum::<u64>();
+        let size = changes.bytes + snapshots.iter().map(|one| one.bytes).sum::<u64>();
+        sheet.row([
+            table.table.clone(),
+            number(changes.days),
+            number(changes.rows),
+            changes.last_change.clone().unwrap_or_default(),
+            exports_text(snapshots),
+            newest.map_or_else(String::new, |one| {
+                if one.complete {
+                    one.export.clone()
+                } else {
+                    format!("{} (incomplete)", one.export)
+                }
+            }),
+            newest.map_or_else(String::new, |one| number(one.rows)),
+            number(objects),
+            bytes(size),
+        ]);
+    }
+    printer.table(&sheet)?;
+    if report.quarantine_objects > 0 {
+        printer.note(format!(
+            "{} quarantine objects: see `dynalake quarantine list {}`",
+            number(report.quarantine_objects),
+            report.lake
+        ));
+    }
+    Ok(())
+}
+
+fn exports_text(snapshots: &[SnapshotReport]) -> String {
+    let incomplete = count(snapshots.iter().filter(|one| !one.complete).count());
+    let all = count(snapshots.len());
+    if incomplete == 0 {
+        number(all)
+    } else {
+        format!("{} ({incomplete} incomplete)", number(all))
+    }
+}
+
+fn count(value: usize) -> u64 {
+    u64::try_from(value).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,16 @@
+//! The real binary, run on temporary folders.
+
+#[cfg(test)]
+mod export;
+#[cfg(test)]
+mod inspect;
+#[cfg(test)]
+mod quarantine;
+#[cfg(test)]
+mod schemas;
+#[cfg(test)]
+mod show;
+#[cfg(test)]
+mod tables;
+#[cfg(test)]
+mod world;
