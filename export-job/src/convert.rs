@@ -265,3 +265,6 @@ fn megabytes(number: usize) -> u64 {
 fn count(number: usize) -> u64 {
     u64::try_from(number).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests;

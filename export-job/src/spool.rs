@@ -9,8 +9,7 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use arrow::array::RecordBatch;
-use dynalake_pipeline::encode::{ObjectMetadata, ObjectWriter};
+use dynalake_pipeline::encode::ObjectWriter;
 use dynalake_pipeline::layout;
 use dynalake_pipeline::pipeline::TableBatch;
 use dynalake_schemas::{Catalog, Entity};
@@ -99,7 +98,7 @@ impl<'a> Spool<'a> {
         };
         let mut open = match self.open.remove(&batch.entity) {
             Some(open) => open,
-            None => self.begin(batch.entity, entity, &batch.batch)?,
+            None => self.begin(batch.entity, entity)?,
         };
         open.writer
             .write(&batch.batch)
@@ -114,25 +113,14 @@ impl<'a> Spool<'a> {
     }
 
     /// Begins a table's next object.
-    fn begin(
-        &mut self,
-        index: usize,
-        entity: &Entity,
-        batch: &RecordBatch,
-    ) -> Result<Open, ExportError> {
+    fn begin(&mut self, index: usize, entity: &Entity) -> Result<Open, ExportError> {
         let part = self.parts.entry(index).or_default();
         let path = self.folder.path().join(format!("{index}-{part}.parquet"));
         let Naming { label, data_file } = &self.naming;
         let key = layout::snapshot_key(&entity.table, label, data_file, *part);
         *part += 1;
-        let metadata = ObjectMetadata {
-            entity: entity.name.clone(),
-            table: entity.table.clone(),
-            schema_version: entity.version,
-        };
-        let writer =
-            ObjectWriter::with_schema(batch.schema(), &metadata, Appending::new(path.clone()))
-                .map_err(|error| self.encode_error(&entity.table, error))?;
+        let writer = ObjectWriter::new(entity, Appending::new(path.clone()))
+            .map_err(|error| self.encode_error(&entity.table, error))?;
         Ok(Open { writer, key, path })
     }
 

@@ -171,7 +171,7 @@ impl<'a> Worker<'a> {
         let budget = usize::try_from(self.job.plan.row_group_bytes).unwrap_or(usize::MAX);
         while self.pipeline.buffered_bytes() > budget {
             let largest = self.pipeline.finish_largest();
-            let Some(batch) = largest.map_err(|error| self.batch_error(error))? else {
+            let Some(batch) = largest.map_err(|error| self.batch_error(&error))? else {
                 break;
             };
             self.spool.write(&batch)?;
@@ -179,7 +179,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    fn batch_error(&self, error: BatchError) -> ExportError {
+    fn batch_error(&self, error: &BatchError) -> ExportError {
         ExportError::Encode {
             table: error.table.clone(),
             file: self.file.address.clone(),
@@ -196,7 +196,7 @@ impl<'a> Worker<'a> {
         let batches = self
             .pipeline
             .finish()
-            .map_err(|error| self.batch_error(error))?;
+            .map_err(|error| self.batch_error(&error))?;
         for batch in batches {
             self.spool.write(&batch)?;
         }
