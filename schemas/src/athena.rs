@@ -1,4 +1,4 @@
-//! Column types as Athena and Glue are told.
+//! Column types as text: for Athena and Glue, for DDL, and as a schema file declares them.
 
 use std::fmt::Write;
 
@@ -12,20 +12,34 @@ use crate::model::ColumnType;
 /// assert_eq!(athena_type(&ty), "struct<tags:array<string>,raw:string>");
 /// ```
 pub fn athena_type(ty: &ColumnType) -> String {
-    let mut text = String::new();
-    write_type(&mut text, ty, "");
-    text
+    written(ty, Style::Athena)
 }
 
-/// The same for DDL, with the names of struct members between backticks: Hive's parser refuses
-/// reserved words such as `date` there.
+/// The type as a schema file declares it, with `set` and `json`.
+pub fn declared_type(ty: &ColumnType) -> String {
+    written(ty, Style::Declared)
+}
+
+/// The same as [`athena_type`] for DDL, with the names of struct members between backticks: Hive's
+/// parser refuses reserved words such as `date` there.
 pub(crate) fn ddl_type(ty: &ColumnType) -> String {
+    written(ty, Style::Ddl)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Style {
+    Athena,
+    Ddl,
+    Declared,
+}
+
+fn written(ty: &ColumnType, style: Style) -> String {
     let mut text = String::new();
-    write_type(&mut text, ty, "`");
+    write_type(&mut text, ty, style);
     text
 }
 
-fn write_type(text: &mut String, ty: &ColumnType, quote: &str) {
+fn write_type(text: &mut String, ty: &ColumnType, style: Style) {
     match ty {
         ColumnType::Boolean => text.push_str("boolean"),
         ColumnType::Int => text.push_str("int"),
@@ -35,28 +49,31 @@ fn write_type(text: &mut String, ty: &ColumnType, quote: &str) {
             // Writing to a String cannot fail.
             _ = write!(text, "decimal({precision},{scale})");
         }
+        ColumnType::Json if style == Style::Declared => text.push_str("json"),
         ColumnType::String(_) | ColumnType::Json => text.push_str("string"),
         ColumnType::Binary => text.push_str("binary"),
         ColumnType::Date(_) => text.push_str("date"),
         ColumnType::Timestamp(_) => text.push_str("timestamp"),
         ColumnType::Array(child) | ColumnType::Set(child) => {
-            text.push_str("array<");
-            write_type(text, &child.ty, quote);
+            let is_set = style == Style::Declared && matches!(ty, ColumnType::Set(_));
+            text.push_str(if is_set { "set<" } else { "array<" });
+            write_type(text, &child.ty, style);
             text.push('>');
         }
         ColumnType::Map { value, .. } => {
             text.push_str("map<string,");
-            write_type(text, &value.ty, quote);
+            write_type(text, &value.ty, style);
             text.push('>');
         }
         ColumnType::Struct(members) => {
             text.push_str("struct<");
+            let quote = if style == Style::Ddl { "`" } else { "" };
             for (index, member) in members.iter().enumerate() {
                 if index > 0 {
                     text.push(',');
                 }
                 _ = write!(text, "{quote}{}{quote}:", member.name);
-                write_type(text, &member.ty, quote);
+                write_type(text, &member.ty, style);
             }
             text.push('>');
         }

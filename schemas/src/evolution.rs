@@ -1,7 +1,325 @@
-//! What may change between the lock and the schemas.
+//! What may change between `lake.lock` and the schemas, so that files already in the lake stay
+//! readable: by Athena, which reads Parquet by name, and by our own rebuilding of items.
+//!
+//! | change | |
+//! |---|---|
+//! | new column or struct member behind the others | fine |
+//! | `int` → `bigint`; `decimal(p,s)` → `decimal(q,s)` with q > p | fine: readers widen both |
+//! | column or member gone that is listed in `removed`, or has become `transform = "drop"` | fine; name and id stay reserved |
+//! | other attribute or format, same type | warning: old rows keep what they were read with |
+//! | anything else | refused |
+//!
+//! Each of them needs a higher `version`. Not widened: `int` → `double` or `decimal` and other scales,
+//! which Athena's Parquet reader does not (all) accept over old files.
 
-use crate::load::LoadedEntity;
-use crate::lock::Lock;
-use crate::problem::{Place, Problems};
+use std::collections::BTreeMap;
 
-pub(crate) fn check(_: &[LoadedEntity], _: Option<&Lock>, _: &Place, _: &mut Problems) {}
+use crate::load::{Folder, LoadedEntity};
+use crate::lock::{Kind, Lock, LockedTable, Node, nodes};
+use crate::model::Transform;
+use crate::problem::{Place, Problems, list_names};
+
+/// Compares the schemas with the lock.
+pub(crate) fn check(folder: &mut Folder, lock_place: &Place) {
+    let Folder {
+        loaded,
+        lake,
+        lock,
+        problems,
+    } = folder;
+    let Some(lake) = lake else { return };
+    let Some(lock) = lock else {
+        problems.warning(
+            lock_place,
+            "there is no lake.lock, so nobody notices a change that old files cannot follow",
+            "run `dynalake schemas lock` and commit the file",
+        );
+        return;
+    };
+    for entity in loaded.iter() {
+        // What could not be read is not gone.
+        if problems.has_errors_in(&entity.places.entity.file) {
+            continue;
+        }
+        if let Some(locked) = lock.tables.get(&entity.entity.table) {
+            compare(entity, locked, problems);
+        } else {
+            unknown_removed(entity, &|_| false, problems);
+        }
+    }
+    let retired: Vec<&String> = lock
+        .tables
+        .iter()
+        .filter(|(name, table)| {
+            !table.retired && !loaded.iter().any(|loaded| loaded.entity.table == **name)
+        })
+        .map(|(name, _)| name)
+        .collect();
+    if !retired.is_empty() {
+        problems.warning(
+            lock_place,
+            format!(
+                "no entity writes to {} any more; what is in the lake stays there",
+                list_names(&retired)
+            ),
+            "run `dynalake schemas lock` if that is meant; otherwise restore the entity's file",
+        );
+    }
+    if !problems.has_errors() && Lock::update(&lake.database, Some(lock), loaded) != *lock {
+        problems.warning(
+            lock_place,
+            "lake.lock does not hold the latest changes of the schemas",
+            "run `dynalake schemas lock` and commit the file",
+        );
+    }
+}
+
+fn compare(loaded: &LoadedEntity, locked: &LockedTable, problems: &mut Problems) {
+    let LoadedEntity { entity, places, .. } = loaded;
+    let current = nodes(entity);
+    let mut changes = Vec::new();
+    let known: BTreeMap<&str, &Node> = locked
+        .columns
+        .iter()
+        .map(|column| (column.node.path.as_str(), &column.node))
+        .collect();
+    for node in &current {
+        match known.get(node.path.as_str()) {
+            Some(before) => compare_node(loaded, before, node, &mut changes, problems),
+            None => changes.push(format!("`{}` is new", node.path)),
+        }
+    }
+    check_removed(loaded, locked, &current, &mut changes, problems);
+    unknown_removed(loaded, &|path| known.contains_key(path), problems);
+    check_order(loaded, locked, &current, problems);
+    if entity.version < locked.version {
+        problems.error(
+            &places.version,
+            format!(
+                "version {} is below the locked version {}",
+                entity.version, locked.version
+            ),
+            format!("write `version = {}` or higher", locked.version),
+        );
+    } else if let (Some(first), true) = (changes.first(), entity.version == locked.version) {
+        let more = match changes.len() {
+            1 => String::new(),
+            count => format!(" (and {} more changes)", count - 1),
+        };
+        problems.error(
+            &places.version,
+            format!(
+                "the columns differ from version {}: {first}{more}",
+                locked.version
+            ),
+            format!("write `version = {}`", locked.version.saturating_add(1)),
+        );
+    }
+}
+
+fn compare_node(
+    loaded: &LoadedEntity,
+    before: &Node,
+    now: &Node,
+    changes: &mut Vec<String>,
+    problems: &mut Problems,
+) {
+    let place = loaded.places.column(top(&now.path));
+    let path = &now.path;
+    if before.kind != now.kind {
+        if widens(before.kind, now.kind) {
+            changes.push(format!("`{path}` is wider"));
+        } else {
+            problems.error(
+                place,
+                format!(
+                    "`{path}` was {} and is {}: old files cannot be read so",
+                    before.kind, now.kind
+                ),
+                another_column(path, &now.kind.to_string()),
+            );
+            return;
+        }
+    }
+    if before.transform != now.transform {
+        let clear = "none".to_owned();
+        problems.error(
+            place,
+            format!(
+                "the transform of `{path}` was {} and is {}: old and new values are not comparable",
+                before.transform.as_ref().unwrap_or(&clear),
+                now.transform.as_ref().unwrap_or(&clear)
+            ),
+            another_column(path, "string"),
+        );
+    }
+    if before.reads != now.reads || before.format != now.format {
+        let show = |node: &Node| match (&node.reads, &node.format) {
+            (None, None) => "its defaults".to_owned(),
+            (Some(reads), None) => format!("attribute `{reads}`"),
+            (None, Some(format)) => format!("format `{format}`"),
+            (Some(reads), Some(format)) => format!("attribute `{reads}`, format `{format}`"),
+        };
+        changes.push(format!("`{path}` is read otherwise"));
+        problems.warning(
+            place,
+            format!(
+                "`{path}` was read from {}, now from {}",
+                show(before),
+                show(now)
+            ),
+            "rows written before keep the values they have; take a new full export to re-read all",
+        );
+    }
+}
+
+fn another_column(path: &str, ty: &str) -> String {
+    let column = top(path);
+    format!(
+        "add a new column (`{column}_2 = {{ type = \"{ty}\", attribute = \"…\" }}`) and write \
+         `removed = [\"{column}\"]`; or re-base: give the entity a new `table` and take a full export"
+    )
+}
+
+fn top(path: &str) -> &str {
+    path.split('.').next().unwrap_or(path)
+}
+
+/// Whether readers of the new type take files of the old one (facts of Athena's Parquet reader:
+/// INT32 under bigint; DECIMAL of any physical type under a wider decimal).
+fn widens(before: Kind, now: Kind) -> bool {
+    match (before, now) {
+        (Kind::Int, Kind::Bigint) => true,
+        (
+            Kind::Decimal {
+                precision: old,
+                scale: old_scale,
+            },
+            Kind::Decimal {
+                precision: new,
+                scale: new_scale,
+            },
+        ) => new > old && new_scale == old_scale,
+        _ => false,
+    }
+}
+
+/// What was there and is not.
+fn check_removed(
+    loaded: &LoadedEntity,
+    locked: &LockedTable,
+    current: &[Node],
+    changes: &mut Vec<String>,
+    problems: &mut Problems,
+) {
+    let LoadedEntity {
+        entity,
+        places,
+        removed,
+    } = loaded;
+    let is_there = |path: &str| current.iter().any(|node| node.path == path);
+    for column in locked.columns.iter().filter(|column| !column.removed) {
+        let path = column.node.path.as_str();
+        let parent = path.rsplit_once('.').map(|(parent, _)| parent);
+        // Where the parent is gone or of another type, that has been said already.
+        if is_there(path) || parent.is_some_and(|parent| changed_kind(parent, locked, current)) {
+            continue;
+        }
+        let is_dropped = entity
+            .columns
+            .iter()
+            .any(|column| column.name == path && column.transform == Some(Transform::Drop));
+        if is_dropped || removed.iter().any(|(name, _)| name == path) {
+            changes.push(format!("`{path}` is gone"));
+            continue;
+        }
+        problems.error(
+            places.column(top(path)),
+            format!("`{path}` is gone, but files in the lake have it"),
+            format!(
+                "restore it, or write `removed = [\"{path}\"]` to say that it is meant (its name \
+                 and field id stay reserved)"
+            ),
+        );
+    }
+    for (name, place) in removed {
+        if is_there(name) {
+            problems.error(
+                place,
+                format!("`{name}` is in `removed` and among the columns"),
+                "take it out of one of them",
+            );
+        }
+    }
+}
+
+fn changed_kind(path: &str, locked: &LockedTable, current: &[Node]) -> bool {
+    let before = locked
+        .columns
+        .iter()
+        .find(|column| column.node.path == path);
+    let now = current.iter().find(|node| node.path == path);
+    match (before, now) {
+        (Some(before), Some(now)) => before.node.kind != now.kind,
+        _ => true,
+    }
+}
+
+fn unknown_removed(
+    loaded: &LoadedEntity,
+    is_known: &dyn Fn(&str) -> bool,
+    problems: &mut Problems,
+) {
+    for (name, place) in loaded.removed.iter().filter(|(name, _)| !is_known(name)) {
+        problems.warning(
+            place,
+            format!("`{name}` is in `removed`, but lake.lock knows no such column"),
+            "correct the name, or take it out",
+        );
+    }
+}
+
+/// New columns and members stand behind the old ones, and those keep their order.
+fn check_order(
+    loaded: &LoadedEntity,
+    locked: &LockedTable,
+    current: &[Node],
+    problems: &mut Problems,
+) {
+    let rank: BTreeMap<&str, usize> = locked
+        .columns
+        .iter()
+        .filter(|column| !column.removed)
+        .enumerate()
+        .map(|(rank, column)| (column.node.path.as_str(), rank))
+        .collect();
+    // Per parent: the last old sibling so far, and the first new one.
+    let mut seen: BTreeMap<&str, (Option<(usize, &str)>, Option<&str>)> = BTreeMap::new();
+    for node in current {
+        let parent = node.path.rsplit_once('.').map_or("", |(parent, _)| parent);
+        let (last, new) = seen.entry(parent).or_default();
+        let Some(&rank) = rank.get(node.path.as_str()) else {
+            new.get_or_insert(&node.path);
+            continue;
+        };
+        let place = loaded.places.column(top(&node.path));
+        if let Some(new) = new.take() {
+            problems.error(
+                place,
+                format!("`{new}` is new and stands before `{}`", node.path),
+                format!("move `{new}` behind the columns that were there before"),
+            );
+        }
+        match *last {
+            Some((before, path)) if before > rank => problems.error(
+                place,
+                format!("`{}` stood before `{path}`", node.path),
+                "keep the order of the columns; new ones go to the end",
+            ),
+            _ => *last = Some((rank, &node.path)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

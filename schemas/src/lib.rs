@@ -17,6 +17,7 @@
 
 pub mod arrow_schema;
 pub mod athena;
+pub mod ddl;
 mod evolution;
 mod load;
 mod lock;
@@ -26,10 +27,12 @@ pub mod naming;
 mod overlap;
 mod problem;
 pub mod row_columns;
+pub mod show;
 pub mod tables;
 pub mod template;
 pub mod types;
 
 pub use load::{Checked, LAKE_FILE, LOCK_FILE, QUARANTINE, UNMATCHED, check};
+pub use lock::{Locked, lock};
 pub use model::*;
 pub use problem::{Problem, Problems, Severity};

@@ -365,4 +365,4 @@ pub(crate) fn is_crockford(byte: u8) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -94,6 +94,13 @@ impl Problems {
         self.error_count() > 0
     }
 
+    /// Whether any error is about this file.
+    pub(crate) fn has_errors_in(&self, file: &str) -> bool {
+        self.list
+            .iter()
+            .any(|problem| problem.severity == Severity::Error && problem.file == file)
+    }
+
     pub(crate) fn error(
         &mut self,
         place: &Place,

@@ -87,6 +87,13 @@ impl Template {
         })
     }
 
+    /// Whether the capture with this index stands in it.
+    pub(crate) fn captures(&self, wanted: usize) -> bool {
+        self.segments.iter().any(|segment| {
+            matches!(segment, Segment::Capture { index: Some(index), .. } if *index == wanted)
+        })
+    }
+
     /// Number of key parts (what stands between separators) that are literal text and not empty:
     /// 1 in `ORDER#{id}`, 1 in `#META#`, 0 in `cus{n}`.
     pub(crate) fn literal_parts(&self) -> usize {

@@ -18,6 +18,7 @@ use crate::problem::{Place, Problems};
 use crate::{evolution, lock, overlap, tables};
 
 pub(crate) use entity::LoadedEntity;
+use lake::Lake;
 use source::SourceFile;
 
 /// The file that describes the source table.
@@ -50,26 +51,49 @@ impl Catalog {
 
 /// Reads and checks a schema folder, and gives the warnings too.
 pub fn check(folder: &Path) -> Checked {
-    let (catalog, _, mut problems) = read(folder);
-    problems.sort();
-    let catalog = catalog.filter(|_| !problems.has_errors());
+    let Folder {
+        loaded,
+        lake,
+        problems,
+        ..
+    } = read(folder);
+    let catalog = lake.filter(|_| !problems.has_errors()).map(|lake| {
+        let mut entities: Vec<Entity> = loaded.into_iter().map(|loaded| loaded.entity).collect();
+        entities.push(unmatched());
+        Catalog {
+            database: lake.database,
+            source: lake.source,
+            entities,
+        }
+    });
     Checked { catalog, problems }
 }
 
-/// The catalog as far as it can be read, the lock beside it, and all problems.
-pub(crate) fn read(folder: &Path) -> (Option<Catalog>, Option<Lock>, Problems) {
+/// A schema folder as far as it can be read.
+pub(crate) struct Folder {
+    /// In matching order.
+    pub(crate) loaded: Vec<LoadedEntity>,
+    pub(crate) lake: Option<Lake>,
+    pub(crate) lock: Option<Lock>,
+    /// All problems, in order of file and line.
+    pub(crate) problems: Problems,
+}
+
+/// Reads and checks a schema folder.
+pub(crate) fn read(folder: &Path) -> Folder {
     let mut problems = Problems::default();
     let names = match toml_files(folder) {
         Ok(names) => names,
         Err(error) => {
-            let place = folder_place(folder);
             let what = format!("the schema folder cannot be read: {error}");
-            problems.error(
-                &place,
-                what,
-                "give a folder that holds lake.toml and entity files",
-            );
-            return (None, None, problems);
+            let remedy = "give a folder that holds lake.toml and entity files";
+            problems.error(&folder_place(folder), what, remedy);
+            return Folder {
+                loaded: Vec::new(),
+                lake: None,
+                lock: None,
+                problems,
+            };
         }
     };
     if !names.iter().any(|name| name == LAKE_FILE) {
@@ -105,23 +129,22 @@ pub(crate) fn read(folder: &Path) -> (Option<Catalog>, Option<Lock>, Problems) {
     for entity in &mut loaded {
         lock::assign_ids(&mut entity.entity, lock.as_ref());
     }
-    if !problems.has_errors() {
-        let whole = Place {
-            file: file_name(folder, LOCK_FILE).into(),
-            line: 0,
-        };
-        evolution::check(&loaded, lock.as_ref(), &whole, &mut problems);
+    let mut folder_read = Folder {
+        loaded,
+        lake,
+        lock,
+        problems,
+    };
+    let place = Place {
+        file: file_name(folder, LOCK_FILE).into(),
+        line: 0,
+    };
+    // A lock that is there but cannot be read is a problem already.
+    if !folder_read.problems.has_errors_in(&place.file) {
+        evolution::check(&mut folder_read, &place);
     }
-    let catalog = lake.map(|lake| {
-        let mut entities: Vec<Entity> = loaded.into_iter().map(|loaded| loaded.entity).collect();
-        entities.push(unmatched());
-        Catalog {
-            database: lake.database,
-            source: lake.source,
-            entities,
-        }
-    });
-    (catalog, lock, problems)
+    folder_read.problems.sort();
+    folder_read
 }
 
 fn unmatched() -> Entity {
