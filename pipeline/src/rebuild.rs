@@ -4,7 +4,7 @@
 //! its column. Exact for every item, save what the schema knowingly gives up (transforms,
 //! `lossless = false`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StructArray};
 use arrow::datatypes::{
@@ -14,7 +14,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use dynalake_schemas::{
     AttributeName, Catalog, Child, ColumnSource, ColumnType, KeyAttribute, KeyType, Member,
-    StringFormat, TimeFormat, row_columns,
+    StringFormat, TimeFormat, naming, row_columns,
 };
 
 use crate::json::{canonical_value, members, write_escaped};
@@ -62,6 +62,19 @@ pub fn rebuild_item(
                 .or_insert_with(|| tagged(tag, &text));
         }
     }
+    // A column that was filled by way of the naming function does not tell the attribute's name; the
+    // attribute is here already, under its own.
+    let wanted = |source: &ColumnSource, attribute: &str| matches!(source, ColumnSource::Attribute(name) if primary(name) == attribute);
+    let derived: BTreeSet<String> = attributes
+        .keys()
+        .filter(|name| {
+            !entity
+                .columns
+                .iter()
+                .any(|column| wanted(&column.source, name))
+        })
+        .map(|name| naming::column_name(name))
+        .collect();
     for column in entity
         .columns
         .iter()
@@ -70,6 +83,9 @@ pub fn rebuild_item(
         let ColumnSource::Attribute(name) = &column.source else {
             continue;
         };
+        if matches!(name, AttributeName::Named(name) if derived.contains(name)) {
+            continue;
+        }
         let Some(array) = batch.column_by_name(&column.name) else {
             continue;
         };

@@ -122,7 +122,12 @@ pub(crate) enum Slot {
     /// No member.
     Empty,
     /// This member (its position on the tape, or in a list of the caller's).
-    Filled { member: usize, by_name: bool },
+    Filled {
+        member: usize,
+        by_name: bool,
+        /// No other member claims the column. Otherwise the column cannot tell whose value it has.
+        alone: bool,
+    },
     /// Two members claim the column and neither has its own name.
     Contested,
 }
@@ -131,11 +136,29 @@ impl Slot {
     /// Another member claims the column. The one with the column's own name wins.
     pub(crate) fn claim(&mut self, member: usize, by_name: bool) {
         *self = match (*self, by_name) {
-            (Self::Filled { by_name: true, .. }, false) => *self,
-            (Self::Filled { by_name: false, .. }, false) | (Self::Contested, false) => {
-                Self::Contested
-            }
-            _ => Self::Filled { member, by_name },
+            (
+                Self::Filled {
+                    member,
+                    by_name: true,
+                    ..
+                },
+                false,
+            ) => Self::Filled {
+                member,
+                by_name: true,
+                alone: false,
+            },
+            (Self::Filled { .. } | Self::Contested, false) => Self::Contested,
+            (Self::Empty, _) => Self::Filled {
+                member,
+                by_name,
+                alone: true,
+            },
+            (Self::Filled { .. } | Self::Contested, true) => Self::Filled {
+                member,
+                by_name,
+                alone: false,
+            },
         };
     }
 }

@@ -93,7 +93,14 @@ pub(crate) fn decode_row(
                 let text = captures.get(capture).copied().flatten();
                 fill_capture(column, buffer, text, &mut scratch.values)
             }
-            (None, Slot::Filled { member, by_name }) => {
+            (
+                None,
+                Slot::Filled {
+                    member,
+                    by_name,
+                    alone,
+                },
+            ) => {
                 let Some((item, member)) = item.zip(scratch.members.get_mut(member)) else {
                     continue;
                 };
@@ -102,7 +109,7 @@ pub(crate) fn decode_row(
                     column,
                     buffer,
                     value,
-                    by_name,
+                    by_name && alone,
                     member,
                     hmac_key,
                     &mut scratch.values,
@@ -208,7 +215,7 @@ fn fill_attribute(
     column: &mut ColumnPlan,
     buffer: Option<&mut ColumnBuffer>,
     value: Value<'_>,
-    by_name: bool,
+    tells_name: bool,
     member: &mut Member,
     hmac_key: Option<&HmacKey>,
     scratch: &mut Scratch,
@@ -224,7 +231,7 @@ fn fill_attribute(
         return Fit::Exact;
     };
     let mut fit = decode(&mut column.node, buffer, value, scratch);
-    if fit == Fit::Exact && !by_name {
+    if fit == Fit::Exact && !tells_name && !member.held {
         fit = Fit::Inexact;
         scratch.notes.push((column.node.path, fit));
     }

@@ -403,6 +403,7 @@ fn structure(
                 Slot::Filled {
                     member: position,
                     by_name,
+                    ..
                 } => {
                     fit = fit.max(decode(member, child, value.at(position), scratch));
                     if !by_name {
