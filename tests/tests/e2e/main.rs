@@ -2,4 +2,5 @@
 //!
 //! One binary, so that one server and one build of the binaries serve all modules.
 
+mod export;
 mod store_s3;
