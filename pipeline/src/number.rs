@@ -96,8 +96,7 @@ impl Decimal {
     pub fn parse(text: &str) -> Result<Self, NumberError> {
         let (negative, unsigned) = match text.as_bytes() {
             [b'-', rest @ ..] => (true, rest),
-            [b'+', rest @ ..] => (false, rest),
-            rest => (false, rest),
+            [b'+', rest @ ..] | rest => (false, rest),
         };
         let mut digits = 0_u128;
         let mut kept = 0_u32; // significant digits in `digits`
@@ -262,8 +261,7 @@ impl fmt::Display for Decimal {
 fn parse_exponent(text: &[u8]) -> Result<i64, NumberError> {
     let (negative, digits) = match text {
         [b'-', rest @ ..] => (true, rest),
-        [b'+', rest @ ..] => (false, rest),
-        rest => (false, rest),
+        [b'+', rest @ ..] | rest => (false, rest),
     };
     if digits.is_empty() {
         return Err(NumberError::NotANumber);

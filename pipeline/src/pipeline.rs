@@ -471,3 +471,6 @@ fn scan<'v>(
     tape.scan(raw).map_err(|reject| reject.under(name))?;
     Ok(Value::root(tape, raw))
 }
+
+#[cfg(test)]
+mod tests;

@@ -83,7 +83,7 @@ impl EntityPlan {
                 ColumnPlan {
                     name: column.name.clone(),
                     capture,
-                    node: Node::new(&column.ty, column.name.clone(), &mut paths),
+                    node: Node::new(&column.ty, &column.name, &mut paths),
                     transform: column.transform,
                     on_mismatch: column.on_mismatch,
                     lossless: column.lossless,
@@ -102,11 +102,11 @@ impl EntityPlan {
 }
 
 impl Node {
-    fn new(ty: &ColumnType, path: String, paths: &mut Vec<String>) -> Self {
+    fn new(ty: &ColumnType, path: &str, paths: &mut Vec<String>) -> Self {
         let index = paths.len();
-        paths.push(path.clone());
+        paths.push(path.to_owned());
         let mut child = |ty: &ColumnType, suffix: &str| {
-            Box::new(Self::new(ty, format!("{path}{suffix}"), paths))
+            Box::new(Self::new(ty, &format!("{path}{suffix}"), paths))
         };
         let kind = match ty {
             ColumnType::Boolean => Kind::Boolean,
@@ -133,7 +133,7 @@ impl Node {
                     .collect();
                 let members = members
                     .iter()
-                    .map(|member| Self::new(&member.ty, format!("{path}.{}", member.name), paths))
+                    .map(|member| Self::new(&member.ty, &format!("{path}.{}", member.name), paths))
                     .collect();
                 Kind::Struct {
                     names: Names::new(wanted, &[]),

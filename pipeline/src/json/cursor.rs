@@ -211,11 +211,14 @@ fn is_json_number(word: &str) -> bool {
         && exponent.is_none_or(|e| digits(e.strip_prefix(['+', '-']).unwrap_or(e)))
 }
 
+/// Name of a member, and the raw text of its value.
+pub type RawMember<'a> = (Cow<'a, str>, &'a [u8]);
+
 /// The members of one JSON object, in order, each value as its raw text.
 ///
 /// # Errors
 /// [`ReasonCode::MalformedJson`] when the text is not exactly one JSON object.
-pub fn members(raw: &[u8]) -> Result<Vec<(Cow<'_, str>, &[u8])>, Reject> {
+pub fn members(raw: &[u8]) -> Result<Vec<RawMember<'_>>, Reject> {
     let mut cursor = Cursor::over(raw)?;
     let mut found = Vec::with_capacity(12);
     cursor.expect(b'{')?;

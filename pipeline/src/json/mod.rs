@@ -12,7 +12,7 @@ mod value;
 
 pub use canonical::{canonical_item, canonical_value};
 pub(crate) use canonical::{sorted_set, write_named, write_value};
-pub use cursor::{elements, members};
+pub use cursor::{RawMember, elements, members};
 pub use tape::{MAX_DEPTH, Tag, Tape};
 pub(crate) use text::{name_hash, write_escaped};
 pub use value::Value;

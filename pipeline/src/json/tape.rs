@@ -9,7 +9,7 @@ use super::text::name_hash;
 use crate::number;
 use crate::reject::{ReasonCode, Reject};
 
-/// Deepest nesting of AttributeValues that is read. DynamoDB stores at most 32 levels.
+/// Deepest nesting of values that is read. DynamoDB stores at most 32 levels.
 pub const MAX_DEPTH: usize = 100;
 
 /// Members up to which duplicates are found pair by pair.
@@ -84,7 +84,7 @@ pub struct Tape {
 }
 
 impl Tape {
-    /// Reads one item: a JSON object of attribute names and AttributeValues. The root is then
+    /// Reads one item: a JSON object of attribute names and their values. The root is then
     /// [`super::Value::root`].
     ///
     /// # Errors

@@ -157,7 +157,7 @@ mod tests {
             let mut written = String::new();
             write_escaped(&text, &mut written);
             prop_assert_eq!(&written, &serde_json::to_string(&text).unwrap());
-            let inner = &written[1..written.len() - 1];
+            let inner = written.get(1..written.len() - 1).unwrap();
             let undone = unescape(inner).unwrap();
             prop_assert_eq!(undone.as_ref(), text.as_str());
         }
