@@ -38,12 +38,10 @@ pub(super) fn creation_ms(text: &str) -> Option<i64> {
     let zeros = digits.iter().take_while(|digit| **digit == b'0').count();
     digits.drain(..zeros);
     let point = i64::try_from(whole.len()).ok()? - i64::try_from(zeros).ok()? + i64::from(exponent);
-    let shift = match usize::try_from(point).unwrap_or(0) {
-        0..=SECONDS_DIGITS => 3,
-        ..=MILLIS_DIGITS => 0,
-        ..=MICROS_DIGITS => -3,
-        _ => return None,
-    };
+    let whole_digits = usize::try_from(point).unwrap_or(0);
+    let (shift, _) = [(3, SECONDS_DIGITS), (0, MILLIS_DIGITS), (-3, MICROS_DIGITS)]
+        .into_iter()
+        .find(|(_, digits)| whole_digits <= *digits)?;
     // Below zero nothing is left before the point.
     let length = usize::try_from(point + shift).unwrap_or(0);
     let lost = digits

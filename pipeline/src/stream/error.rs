@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt::Write;
 
 use crate::encode::EncodeError;
+use crate::pipeline::BatchError;
 use crate::store::StoreError;
 
 /// Why an invocation, or the start of the function, failed. Never holds a value of an item.
@@ -44,6 +45,9 @@ pub enum StreamError {
         /// Table in the record's ARN.
         found: String,
     },
+    /// Rows could not be made a batch.
+    #[error("the batch was not stored")]
+    Batch(#[source] BatchError),
     /// Rows could not be written as Parquet.
     #[error("the batch was not stored")]
     Encode(#[source] EncodeError),
@@ -74,6 +78,7 @@ impl StreamError {
             Self::Event(_) => "dynalake.Event",
             Self::ViewType { .. } => "dynalake.StreamViewType",
             Self::SourceTable { .. } => "dynalake.SourceTable",
+            Self::Batch(_) => "dynalake.Batch",
             Self::Encode(_) => "dynalake.Encode",
             Self::Store { .. } => "dynalake.Store",
             Self::Panic { .. } => "dynalake.Panic",

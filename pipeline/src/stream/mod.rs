@@ -10,8 +10,17 @@
 //! be read is in quarantine, not a failure; an object that cannot be stored fails the invocation,
 //! and its retry writes the same objects under the same keys.
 
+pub mod config;
+mod context;
 mod creation_time;
 pub mod envelope;
 mod error;
+mod handler;
+pub mod lambda;
+mod summary;
 
+pub use config::{Config, ConfigError};
+pub use context::Context;
 pub use error::StreamError;
+pub use handler::handle;
+pub use summary::{NAMESPACE, StoredObject, Summary};
