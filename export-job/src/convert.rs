@@ -48,7 +48,7 @@ pub async fn convert(
         .map_err(ExportError::Setup)?;
     let export = locate::open(source, catalog.source.table.as_deref()).await?;
     let lake = Arc::new(Lake::new(lake.clone(), options.stop_after_puts));
-    lake.claim_second(&export.summary).await?;
+    lake.claim_second(&export.summary, options.replace).await?;
 
     let memory = megabytes(options.memory_mb);
     let workers = workers(options, export.files.len());

@@ -64,7 +64,7 @@ pub enum ExportError {
         source: std::io::Error,
     },
     /// Writing a spool file on the local disk failed.
-    #[error("spool file `{}`: {source}; give a spool folder with more space", path.display())]
+    #[error("spool file `{}`: {source}; give a spool folder that exists and has room", path.display())]
     Spool {
         /// The file or folder.
         path: PathBuf,

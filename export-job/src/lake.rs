@@ -59,28 +59,53 @@ impl Lake {
             .await
     }
 
-    /// Makes sure that no other export has rows in the same partition.
-    pub(crate) async fn claim_second(&self, summary: &Summary) -> Result<(), ExportError> {
+    /// Makes sure that no other export has rows in the same partition. One that was begun and never
+    /// finished makes way where the caller wants to replace.
+    pub(crate) async fn claim_second(
+        &self,
+        summary: &Summary,
+        replace: bool,
+    ) -> Result<(), ExportError> {
         let key = format!("state/export-seconds/{}.json", summary.label);
         let claim = Claim {
+            export_id: summary.export_id.clone(),
             export_arn: summary.export_arn.clone(),
         };
         if self.put_json_if_absent(&key, &claim).await? {
             return Ok(());
         }
-        match self.read::<Claim>(&key).await? {
-            Some(owner) if owner == claim => Ok(()),
-            Some(owner) => Err(ExportError::refused(
-                RefusalKind::SameSecond,
-                self.store.address(&key),
-                format!(
-                    "the partition `export={}` already belongs to export `{}`",
-                    summary.label, owner.export_arn
-                ),
-                "exports of one second show the same state of the table: that one is enough",
-            )),
-            None => Err(self.unreadable(&key)),
+        let Some(owner) = self.read::<Claim>(&key).await? else {
+            return Err(self.unreadable(&key));
+        };
+        if owner == claim {
+            return Ok(());
         }
+        let complete = self
+            .store
+            .head(&complete_key(&owner.export_id))
+            .await?
+            .is_some();
+        if replace && !complete {
+            let plan: Option<Plan> = self.read(&plan_key(&owner.export_id)).await?;
+            let tables = plan.map(|plan| plan.tables).unwrap_or_default();
+            self.clear(&owner.export_id, &summary.label, &tables)
+                .await?;
+            self.store.delete(&plan_key(&owner.export_id)).await?;
+            return self.put_json(&key, &claim).await;
+        }
+        Err(ExportError::refused(
+            RefusalKind::SameSecond,
+            self.store.address(&key),
+            format!(
+                "the partition `export={}` already belongs to export `{}`",
+                summary.label, owner.export_arn
+            ),
+            if complete {
+                "exports of one second show the same state of the table: that one is enough"
+            } else {
+                "finish that one, or convert with `replace` to delete what it left behind"
+            },
+        ))
     }
 
     /// The plan that holds: this one, or an earlier run's if it leads to the same result.
@@ -93,7 +118,10 @@ impl Lake {
         match earlier {
             Some(earlier) if earlier.agrees(&wanted) => Ok(earlier),
             earlier if replace => {
-                self.clear(&wanted, earlier.as_ref()).await?;
+                let mut tables = earlier.map(|plan| plan.tables).unwrap_or_default();
+                tables.extend(wanted.tables.iter().cloned());
+                self.clear(&wanted.export_id, &wanted.label, &tables)
+                    .await?;
                 self.put_json(&key, &wanted).await?;
                 Ok(wanted)
             }
@@ -150,30 +178,31 @@ impl Lake {
         let Some(record) = self.read::<FileRecord>(&key).await? else {
             return Ok(None);
         };
-        let mut there_too = HashMap::new();
         for object in record
             .objects
             .iter()
             .filter(|object| object.table.is_empty())
         {
-            if let Some(meta) = self.store.head(&object.key).await? {
-                there_too.insert(meta.key, meta.size);
+            let there = self.store.head(&object.key).await?;
+            if there.is_none_or(|meta| meta.size != object.bytes) {
+                return Ok(None);
             }
-        }
-        if !there_too.is_empty() {
-            there_too.extend(there.iter().map(|(key, size)| (key.clone(), *size)));
-            return Ok(record.holds(plan, file, &there_too).then_some(record));
         }
         Ok(record.holds(plan, file, there).then_some(record))
     }
 
-    /// Deletes what a conversion with another plan wrote: first what says that it is whole, then
-    /// its records and objects. The plan itself stays until it is replaced, so that a crash in
-    /// between leaves a lake in which the next run sees the other plan again.
-    async fn clear(&self, wanted: &Plan, earlier: Option<&Plan>) -> Result<(), ExportError> {
-        self.store.delete(&complete_key(&wanted.export_id)).await?;
-        let plan = plan_key(&wanted.export_id);
-        for meta in self.store.list(&folder(&wanted.export_id)).await? {
+    /// Deletes what another conversion wrote: first what says that it is whole, then its records and
+    /// objects, those without a record too. The plan stays, so that a crash in between leaves a lake
+    /// in which the next run sees it again.
+    async fn clear(
+        &self,
+        export_id: &str,
+        label: &str,
+        tables: &[String],
+    ) -> Result<(), ExportError> {
+        self.store.delete(&complete_key(export_id)).await?;
+        let plan = plan_key(export_id);
+        for meta in self.store.list(&folder(export_id)).await? {
             if meta.key == plan {
                 continue;
             }
@@ -184,12 +213,8 @@ impl Lake {
             }
             self.store.delete(&meta.key).await?;
         }
-        // Objects of data files that were not recorded any more.
-        let tables = earlier
-            .map(|plan| plan.tables.as_slice())
-            .unwrap_or_default();
-        for table in tables.iter().chain(&wanted.tables) {
-            for meta in self.store.list(&partition(table, &wanted.label)).await? {
+        for table in tables {
+            for meta in self.store.list(&partition(table, label)).await? {
                 self.store.delete(&meta.key).await?;
             }
         }
@@ -238,6 +263,7 @@ impl Lake {
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Claim {
+    export_id: String,
     export_arn: String,
 }
 

@@ -164,7 +164,7 @@ impl FileRecord {
         }
     }
 
-    /// Whether this record is of the same data file under the same plan, with all objects there.
+    /// Whether this record is of the same data file under the same plan, with all rows there.
     pub(crate) fn holds(&self, plan: &Plan, file: &Located, there: &HashMap<String, u64>) -> bool {
         self.format == FORMAT
             && self.data_file == file.file.name
@@ -174,6 +174,7 @@ impl FileRecord {
             && self
                 .objects
                 .iter()
+                .filter(|object| !object.table.is_empty())
                 .all(|object| there.get(&object.key) == Some(&object.bytes))
     }
 }

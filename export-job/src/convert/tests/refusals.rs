@@ -218,6 +218,47 @@ async fn another_export_of_the_same_second() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_export_that_was_never_finished_makes_way_when_told() {
+    let bench = Bench::new();
+    let stopping = ConvertOptions {
+        stop_after_puts: Some(9),
+        ..bench.options()
+    };
+    assert!(matches!(
+        bench.run(&stopping).await,
+        Err(ExportError::Stopped)
+    ));
+    let other = ExportSpec::new("shop", EXPORT_TIME + 1);
+    let bucket = bench.folder.path().join("bucket");
+    let export = write_full_export(&bucket, &other, [STRANGER]).unwrap();
+    let lake = bench.lake();
+    let error = run_into(&export, &lake, &catalog(), &bench.options())
+        .await
+        .unwrap_err();
+    assert_eq!(error.refusal(), Some(RefusalKind::SameSecond), "{error}");
+    let replacing = ConvertOptions {
+        replace: true,
+        ..bench.options()
+    };
+    run_into(&export, &lake, &catalog(), &replacing)
+        .await
+        .unwrap();
+    let fresh = bench.folder.path().join("fresh");
+    run_into(&export, &fresh, &catalog(), &bench.options())
+        .await
+        .unwrap();
+    let rows_and_state = |lake: &Path| {
+        let mut tree = tree(lake);
+        tree.retain(|key, _| !key.starts_with("quarantine/"));
+        tree
+    };
+    assert!(rows_and_state(&lake) == rows_and_state(&fresh));
+    // Finished, it does not make way.
+    let error = bench.run(&replacing).await.unwrap_err();
+    assert_eq!(error.refusal(), Some(RefusalKind::SameSecond), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_column_without_its_secret_before_anything_is_read() {
     let bench = Bench::new();
     let email = "email = { type = \"string\", transform = \"hmac_sha256\" }";
