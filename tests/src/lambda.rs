@@ -240,8 +240,18 @@ impl LambdaProcess {
 }
 
 impl Drop for LambdaProcess {
+    /// Ends the process; a panic in it, at whatever time, fails the test.
     fn drop(&mut self) {
         self.end();
+        let log = self.log();
+        // Rust's own message, or our function's name for a panic that it caught.
+        let tells = |line: &String| line.contains("panicked at") || line.contains("dynalake.Panic");
+        let panicked = log.iter().any(tells);
+        assert!(
+            !panicked || thread::panicking(),
+            "the function panicked:\n{}",
+            log.join("\n")
+        );
     }
 }
 

@@ -2,5 +2,11 @@
 //!
 //! One binary, so that one server and one build of the binaries serve all modules.
 
+mod corpus_streams;
+mod event;
 mod export;
 mod store_s3;
+mod stream;
+mod stream_failures;
+mod stream_startup;
+mod world;
