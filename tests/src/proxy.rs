@@ -4,8 +4,9 @@
 
 use std::io::{self, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use crate::http1;
 
@@ -58,6 +59,7 @@ type Rule = Box<dyn Fn(&ProxiedRequest) -> Action + Send>;
 pub struct FaultProxy {
     address: String,
     shared: Arc<Mutex<Shared>>,
+    arrived: Arc<Condvar>,
 }
 
 struct Shared {
@@ -74,15 +76,22 @@ impl FaultProxy {
             rule: Box::new(|_| Action::Pass),
             seen: vec![],
         }));
-        let (served, upstream) = (Arc::clone(&shared), upstream.to_owned());
+        let arrived = Arc::new(Condvar::new());
+        let (served, tell) = (Arc::clone(&shared), Arc::clone(&arrived));
+        let upstream = upstream.to_owned();
         thread::spawn(move || {
             for stream in listener.incoming() {
-                let (shared, upstream) = (Arc::clone(&served), upstream.clone());
+                let (shared, tell) = (Arc::clone(&served), Arc::clone(&tell));
+                let upstream = upstream.clone();
                 // A connection that breaks is what this proxy is for.
-                thread::spawn(move || drop(serve(stream.unwrap(), &upstream, &shared)));
+                thread::spawn(move || drop(serve(stream.unwrap(), &upstream, &shared, &tell)));
             }
         });
-        Self { address, shared }
+        Self {
+            address,
+            shared,
+            arrived,
+        }
     }
 
     /// Its address as an endpoint: `http://127.0.0.1:…`.
@@ -113,18 +122,37 @@ impl FaultProxy {
         self.set(|_| Action::Pass);
     }
 
+    /// Waits until such a request comes by, or has since the rule was set.
+    pub fn wait_for(&self, wanted: impl Fn(&ProxiedRequest) -> bool) {
+        let absent = |shared: &mut Shared| !shared.seen.iter().any(&wanted);
+        let shared = self.shared.lock().unwrap();
+        let patience = Duration::from_mins(1);
+        let waited = self
+            .arrived
+            .wait_timeout_while(shared, patience, absent)
+            .unwrap()
+            .1;
+        assert!(!waited.timed_out(), "no such request came");
+    }
+
     /// The requests since the rule was set.
     pub fn seen(&self) -> Vec<ProxiedRequest> {
         self.shared.lock().unwrap().seen.clone()
     }
 }
 
-fn serve(stream: TcpStream, upstream: &str, shared: &Mutex<Shared>) -> io::Result<()> {
+fn serve(
+    stream: TcpStream,
+    upstream: &str,
+    shared: &Mutex<Shared>,
+    arrived: &Condvar,
+) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut writer = stream.try_clone()?;
     let mut reader = BufReader::new(stream);
     while let Some(head) = http1::read_head(&mut reader)? {
         let action = shared.lock().unwrap().decide(&head);
+        arrived.notify_all();
         if action == Action::Reset {
             return Ok(());
         }

@@ -122,15 +122,9 @@ async fn a_process_that_is_killed_between_puts_leaves_what_its_retry_completes()
         world.proxy.fail_put(n, Action::SlowDown);
         let mut function = world.start();
         let invocation = function.begin(&text);
-        while !world
+        world
             .proxy
-            .seen()
-            .iter()
-            .any(|r| r.method == "PUT" && r.nth == n && r.attempt == 1)
-        {
-            assert!(function.is_alive(), "{:?}", function.log());
-            std::thread::yield_now();
-        }
+            .wait_for(|r| r.method == "PUT" && r.nth == n && r.attempt == 1);
         function.kill();
         assert!(matches!(
             function.wait(&invocation),
