@@ -143,7 +143,7 @@ fn snapshot(entity: &Entity, location: &str) -> TableDefinition {
     properties.push(template(&location, "export"));
     TableDefinition {
         name: snapshot_table(&entity.table),
-        comment: format!("{about}: whole table per export; queries say which (export = '…')"),
+        comment: format!("{about}: the whole table per export; every query names one export"),
         columns: columns(entity),
         partition_column: "export",
         properties,

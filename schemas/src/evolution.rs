@@ -14,6 +14,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::athena::declared_type;
 use crate::load::{Folder, LoadedEntity};
 use crate::lock::{Kind, Lock, LockedTable, Node, nodes};
 use crate::model::Transform;
@@ -84,6 +85,10 @@ fn compare(loaded: &LoadedEntity, locked: &LockedTable, problems: &mut Problems)
         .map(|column| (column.node.path.as_str(), &column.node))
         .collect();
     for node in &current {
+        let parent = node.path.rsplit_once('.').map(|(parent, _)| parent);
+        if parent.is_some_and(|parent| changed_kind(parent, locked, &current)) {
+            continue;
+        }
         match known.get(node.path.as_str()) {
             Some(before) => compare_node(loaded, before, node, &mut changes, problems),
             None => changes.push(format!("`{}` is new", node.path)),
@@ -136,7 +141,7 @@ fn compare_node(
                     "`{path}` was {} and is {}: old files cannot be read so",
                     before.kind, now.kind
                 ),
-                another_column(path, &now.kind.to_string()),
+                another_column(loaded, path),
             );
             return;
         }
@@ -150,7 +155,7 @@ fn compare_node(
                 before.transform.as_ref().unwrap_or(&clear),
                 now.transform.as_ref().unwrap_or(&clear)
             ),
-            another_column(path, "string"),
+            another_column(loaded, path),
         );
     }
     if before.reads != now.reads || before.format != now.format {
@@ -173,11 +178,18 @@ fn compare_node(
     }
 }
 
-fn another_column(path: &str, ty: &str) -> String {
-    let column = top(path);
+fn another_column(loaded: &LoadedEntity, path: &str) -> String {
+    let name = top(path);
+    let column = loaded
+        .entity
+        .columns
+        .iter()
+        .find(|column| column.name == name);
+    let ty = column.map_or_else(|| "…".to_owned(), |column| declared_type(&column.ty));
     format!(
-        "add a new column (`{column}_2 = {{ type = \"{ty}\", attribute = \"…\" }}`) and write \
-         `removed = [\"{column}\"]`; or re-base: give the entity a new `table` and take a full export"
+        "add a new column (`{name}_2 = {{ type = \"{ty}\", attribute = \"…\" }}`) instead of \
+         `{name}` and write `removed = [\"{name}\"]`; or re-base: give the entity a new `table` \
+         and take a full export"
     )
 }
 
@@ -216,6 +228,7 @@ fn check_removed(
         entity,
         places,
         removed,
+        ..
     } = loaded;
     let is_there = |path: &str| current.iter().any(|node| node.path == path);
     for column in locked.columns.iter().filter(|column| !column.removed) {
@@ -253,6 +266,7 @@ fn check_removed(
     }
 }
 
+/// Whether the parts of this node have nothing in common with what the lock says of them.
 fn changed_kind(path: &str, locked: &LockedTable, current: &[Node]) -> bool {
     let before = locked
         .columns
@@ -293,30 +307,32 @@ fn check_order(
         .enumerate()
         .map(|(rank, column)| (column.node.path.as_str(), rank))
         .collect();
-    // Per parent: the last old sibling so far, and the first new one.
-    let mut seen: BTreeMap<&str, (Option<(usize, &str)>, Option<&str>)> = BTreeMap::new();
+    // Per parent.
+    let mut last_old: BTreeMap<&str, (usize, &str)> = BTreeMap::new();
+    let mut first_new: BTreeMap<&str, &str> = BTreeMap::new();
     for node in current {
         let parent = node.path.rsplit_once('.').map_or("", |(parent, _)| parent);
-        let (last, new) = seen.entry(parent).or_default();
         let Some(&rank) = rank.get(node.path.as_str()) else {
-            new.get_or_insert(&node.path);
+            first_new.entry(parent).or_insert(&node.path);
             continue;
         };
         let place = loaded.places.column(top(&node.path));
-        if let Some(new) = new.take() {
+        if let Some(new) = first_new.remove(parent) {
             problems.error(
                 place,
                 format!("`{new}` is new and stands before `{}`", node.path),
                 format!("move `{new}` behind the columns that were there before"),
             );
         }
-        match *last {
-            Some((before, path)) if before > rank => problems.error(
+        match last_old.get(parent) {
+            Some((before, path)) if *before > rank => problems.error(
                 place,
                 format!("`{}` stood before `{path}`", node.path),
                 "keep the order of the columns; new ones go to the end",
             ),
-            _ => *last = Some((rank, &node.path)),
+            _ => {
+                last_old.insert(parent, (rank, &node.path));
+            }
         }
     }
 }

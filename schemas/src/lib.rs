@@ -19,6 +19,8 @@ pub mod arrow_schema;
 pub mod athena;
 pub mod ddl;
 mod evolution;
+#[cfg(test)]
+mod fixture;
 mod load;
 mod lock;
 mod matching;
@@ -30,6 +32,8 @@ pub mod row_columns;
 pub mod show;
 pub mod tables;
 pub mod template;
+#[cfg(test)]
+mod tests;
 pub mod types;
 
 pub use load::{Checked, LAKE_FILE, LOCK_FILE, QUARANTINE, UNMATCHED, check};

@@ -167,6 +167,13 @@ pub(crate) struct Place {
     pub(crate) line: usize,
 }
 
+/// Line of a position in a text, from 1.
+pub(crate) fn line_of(text: &str, position: usize) -> usize {
+    text.get(..position)
+        .map_or(0, |before| before.matches('\n').count())
+        + 1
+}
+
 /// The candidate that was probably meant, if one is near enough.
 pub(crate) fn did_you_mean<'a>(
     written: &str,
@@ -186,25 +193,34 @@ pub(crate) fn did_you_mean<'a>(
         .map(|(_, candidate)| candidate)
 }
 
-/// Levenshtein distance in characters.
+/// Number of characters to insert, remove, replace or swap with their neighbour.
 fn edit_distance(a: &str, b: &str) -> usize {
+    let a: Vec<char> = a.chars().collect();
     let b: Vec<char> = b.chars().collect();
-    let mut previous: Vec<usize> = (0..=b.len()).collect();
-    for (row, left) in a.chars().enumerate() {
-        let mut current = Vec::with_capacity(previous.len());
-        current.push(row + 1);
-        for (right, pair) in b.iter().zip(previous.windows(2)) {
-            let (diagonal, above) = match pair {
-                [diagonal, above] => (*diagonal, *above),
-                _ => continue,
-            };
-            let beside = current.last().copied().unwrap_or(row + 1);
-            let replace = diagonal + usize::from(left != *right);
-            current.push(replace.min(above + 1).min(beside + 1));
+    let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
+    let at = |rows: &[Vec<usize>], row: usize, column: usize| {
+        rows.get(row)
+            .and_then(|row| row.get(column))
+            .copied()
+            .unwrap_or(usize::MAX / 2)
+    };
+    for row in 1..=a.len() {
+        rows.push(vec![row]);
+        for column in 1..=b.len() {
+            let (left, right) = (a.get(row - 1), b.get(column - 1));
+            let mut best = (at(&rows, row - 1, column) + 1).min(at(&rows, row, column - 1) + 1);
+            best = best.min(at(&rows, row - 1, column - 1) + usize::from(left != right));
+            let is_swap =
+                row > 1 && column > 1 && left == b.get(column - 2) && a.get(row - 2) == right;
+            if is_swap {
+                best = best.min(at(&rows, row - 2, column - 2) + 1);
+            }
+            if let Some(current) = rows.last_mut() {
+                current.push(best);
+            }
         }
-        previous = current;
     }
-    previous.last().copied().unwrap_or_default()
+    at(&rows, a.len(), b.len())
 }
 
 /// `` `a`, `b` and `c` `` for messages.
@@ -230,7 +246,9 @@ mod tests {
         assert_eq!(did_you_mean("partition_kye", known), Some("partition_key"));
         assert_eq!(did_you_mean("Sort_Key", known), Some("sort_key"));
         assert_eq!(did_you_mean("filter", known), None);
+        assert_eq!(did_you_mean("tabel", ["table"]), Some("table"));
         assert_eq!(edit_distance("kitten", "sitting"), 3);
+        assert_eq!((edit_distance("", "ab"), edit_distance("ab", "ba")), (2, 1));
     }
 
     #[test]

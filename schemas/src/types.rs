@@ -253,7 +253,7 @@ impl<'t> Parser<'t> {
         }
         Err(self.error(
             format!("`{name}` is not a member name: names are made of a-z, 0-9 and _"),
-            if is_column_name(&ours) && ours.trim_matches('_') != "" {
+            if is_column_name(&ours) && !ours.trim_matches('_').is_empty() {
                 format!("write `{ours}`; it takes the attribute `{name}` by itself")
             } else {
                 format!("choose a name `x` and write `fields = {{ x = \"{name}\" }}`")
@@ -317,7 +317,7 @@ impl<'t> Parser<'t> {
         self.rest = self.rest.trim_start();
     }
 
-    fn error(&self, what: String, remedy: impl Into<String>) -> TypeError {
+    fn error(&self, what: impl fmt::Display, remedy: impl Into<String>) -> TypeError {
         let read = self.whole.len() - self.rest.len();
         let column = self.whole.get(..read).unwrap_or_default().chars().count() + 1;
         let what = format!("in type `{}`, character {column}: {what}", self.whole);
@@ -424,7 +424,9 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_makes_the_parser_panic(text in ".{0,80}") {
-            let _ = parse(&text).is_ok();
+            if let Err(error) = parse(&text) {
+                prop_assert!(!error.what.is_empty() && !error.remedy.is_empty());
+            }
         }
 
         #[test]

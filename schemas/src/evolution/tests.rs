@@ -1,1 +1,310 @@
+use std::fs;
+use std::path::Path;
 
+use tempfile::TempDir;
+
+use crate::fixture::{catalog, ecommerce, entity, errors, folder, warnings};
+use crate::load::{LOCK_FILE, check};
+use crate::lock::{Lock, lock};
+use crate::model::Catalog;
+use crate::row_columns;
+
+const BEFORE: &str = "id = \"string\"\na = \"int\"\nb = \"array<struct<x:int,y:decimal(9,2)>>\"\nc = \"map<string,string>\"";
+
+fn write(folder: &Path, version: i32, extra: &str, columns: &str) {
+    let text = entity("x", "partition_key = \"A#{id}\"", columns);
+    let text = format!("version = {version}\n{extra}\n{text}");
+    fs::write(folder.join("x.toml"), text).unwrap();
+}
+
+/// A folder locked with `BEFORE` at version 1.
+fn locked() -> TempDir {
+    let folder = folder(&[]);
+    write(folder.path(), 1, "", BEFORE);
+    let locked = lock(folder.path()).unwrap();
+    assert!(
+        locked.changed && locked.warnings.is_empty(),
+        "{}",
+        locked.warnings
+    );
+    folder
+}
+
+fn ids(catalog: &Catalog) -> Vec<i32> {
+    let schema = catalog.entities[0].arrow_schema();
+    let id = |field: &arrow::datatypes::FieldRef| {
+        field.metadata()[crate::arrow_schema::FIELD_ID_KEY]
+            .parse()
+            .unwrap()
+    };
+    schema
+        .fields()
+        .iter()
+        .skip(row_columns::COUNT)
+        .map(id)
+        .collect()
+}
+
+#[test]
+fn a_lock_is_the_same_text_for_the_same_schemas_and_is_read_back() {
+    let folder = locked();
+    let text = fs::read_to_string(folder.path().join(LOCK_FILE)).unwrap();
+    assert!(
+        text.contains("{ id = 103, path = \"b.element\", type = \"struct\" }"),
+        "{text}"
+    );
+    assert_eq!(Lock::parse(&text).unwrap().to_text(), text);
+    let again = lock(folder.path()).unwrap();
+    assert!(!again.changed && again.text == text);
+    assert!(errors(folder.path()).is_empty() && check(folder.path()).problems.is_empty());
+}
+
+#[test]
+fn without_a_lock_ids_go_by_order_and_a_warning_says_so() {
+    let folder = folder(&[]);
+    write(folder.path(), 1, "", BEFORE);
+    assert_eq!(ids(&catalog(folder.path())), [100, 101, 102, 106]);
+    assert!(
+        check(folder.path())
+            .problems
+            .to_string()
+            .contains("schemas lock")
+    );
+}
+
+#[test]
+fn what_old_files_can_follow_is_fine_with_a_higher_version() {
+    for (columns, extra) in [
+        (format!("{BEFORE}\nd = \"date\""), ""),
+        (
+            BEFORE.replace("y:decimal(9,2)", "y:decimal(9,2),z:string"),
+            "",
+        ),
+        (BEFORE.replace("a = \"int\"", "a = \"bigint\""), ""),
+        (BEFORE.replace("x:int", "x:bigint"), ""),
+        (BEFORE.replace("decimal(9,2)", "decimal(38,2)"), ""),
+        (BEFORE.replace("\na = \"int\"", ""), "removed = \"a\""),
+        (BEFORE.replace("x:int,", ""), "removed = [\"b.element.x\"]"),
+        (
+            BEFORE.replace("a = \"int\"", "a = { transform = \"drop\" }"),
+            "",
+        ),
+    ] {
+        let folder = locked();
+        write(folder.path(), 1, extra, &columns);
+        let said = errors(folder.path()).join("\n");
+        assert!(
+            said.contains("differ from version 1") && said.contains("version = 2"),
+            "{said}"
+        );
+        write(folder.path(), 2, extra, &columns);
+        assert!(
+            errors(folder.path()).is_empty(),
+            "{:?}",
+            errors(folder.path())
+        );
+        assert!(
+            warnings(folder.path())
+                .join("\n")
+                .contains("latest changes"),
+            "{columns}"
+        );
+        lock(folder.path()).unwrap();
+        assert!(check(folder.path()).problems.is_empty());
+    }
+}
+
+#[test]
+fn everything_else_is_refused_with_the_remedy() {
+    for (columns, what, remedy) in [
+        (
+            BEFORE.replace("a = \"int\"", "a = \"string\""),
+            "`a` was int and is string",
+            "a_2",
+        ),
+        (
+            BEFORE.replace("a = \"int\"", "a = \"double\""),
+            "old files cannot be read",
+            "re-base",
+        ),
+        (
+            BEFORE.replace("decimal(9,2)", "decimal(12,4)"),
+            "`b.element.y` was decimal(9,2)",
+            "b_2",
+        ),
+        (
+            BEFORE.replace("decimal(9,2)", "decimal(8,2)"),
+            "is decimal(8,2)",
+            "removed = [\"b\"]",
+        ),
+        (
+            BEFORE
+                .replace("array<", "set<")
+                .replace("struct<x:int,y:decimal(9,2)>", "int"),
+            "`b` was array and is set",
+            "b_2",
+        ),
+        (
+            BEFORE.replace("\na = \"int\"", ""),
+            "`a` is gone",
+            "removed = [\"a\"]",
+        ),
+        (
+            BEFORE.replace(",y:decimal(9,2)", ""),
+            "`b.element.y` is gone",
+            "reserved",
+        ),
+        (
+            BEFORE.replace("x:int", "w:int,x:int"),
+            "`b.element.w` is new and stands before",
+            "move",
+        ),
+        (
+            BEFORE.replace("a = ", "n = \"int\"\na = "),
+            "`n` is new and stands before `a`",
+            "move",
+        ),
+        (
+            BEFORE.replace("x:int,y:decimal(9,2)", "y:decimal(9,2),x:int"),
+            "stood before",
+            "order",
+        ),
+        (
+            BEFORE.replace("id = \"string\"\na", "a") + "\nid = \"string\"",
+            "`id` stood before",
+            "end",
+        ),
+    ] {
+        let folder = locked();
+        write(folder.path(), 2, "", &columns);
+        let said = errors(folder.path());
+        assert!(
+            said.len() == 1 && said[0].contains(what) && said[0].contains(remedy),
+            "{said:#?}"
+        );
+        assert!(
+            lock(folder.path()).is_err(),
+            "what is refused is not locked"
+        );
+    }
+    let folder = folder(&[]);
+    write(
+        folder.path(),
+        1,
+        "",
+        "id = \"string\"\nm = { type = \"string\", transform = \"mask\" }",
+    );
+    lock(folder.path()).unwrap();
+    write(folder.path(), 2, "", "id = \"string\"\nm = \"string\"");
+    assert!(errors(folder.path())[0].contains("the transform of `m` was mask and is none"));
+}
+
+#[test]
+fn another_reading_of_the_same_type_is_a_warning() {
+    let folder = locked();
+    let columns = BEFORE.replace("a = \"int\"", "a = { type = \"int\", attribute = \"A\" }");
+    write(folder.path(), 2, "", &columns);
+    assert!(errors(folder.path()).is_empty());
+    assert!(
+        warnings(folder.path())
+            .join("\n")
+            .contains("`a` was read from its defaults, now from")
+    );
+}
+
+#[test]
+fn versions_do_not_fall() {
+    let folder = locked();
+    write(folder.path(), 5, "", BEFORE);
+    lock(folder.path()).unwrap();
+    write(folder.path(), 4, "", BEFORE);
+    assert!(errors(folder.path())[0].contains("below the locked version 5"));
+}
+
+#[test]
+fn ids_and_names_of_what_is_gone_stay_reserved() {
+    let folder = locked();
+    let without = BEFORE.replace("\na = \"int\"", "");
+    write(folder.path(), 2, "removed = \"a\"", &without);
+    lock(folder.path()).unwrap();
+    write(folder.path(), 3, "", &format!("{without}\nd = \"date\""));
+    lock(folder.path()).unwrap();
+    assert_eq!(
+        ids(&catalog(folder.path())),
+        [100, 102, 106, 109],
+        "101 is not given out again"
+    );
+    write(
+        folder.path(),
+        4,
+        "",
+        &format!("{without}\nd = \"date\"\na = \"string\""),
+    );
+    assert!(errors(folder.path())[0].contains("`a` was int and is string"));
+    write(
+        folder.path(),
+        4,
+        "",
+        &format!("{without}\nd = \"date\"\na = \"bigint\""),
+    );
+    assert_eq!(ids(&catalog(folder.path())), [100, 102, 106, 109, 101]);
+}
+
+#[test]
+fn a_new_table_is_a_new_beginning_and_the_old_one_stays_in_the_lock() {
+    let folder = locked();
+    let text = entity("x", "partition_key = \"A#{id}\"", "id = \"bigint\"").replace("xs", "ys");
+    fs::write(folder.path().join("x.toml"), text).unwrap();
+    assert!(errors(folder.path()).is_empty());
+    assert!(warnings(folder.path())[0].contains("no entity writes to `xs` any more"));
+    let locked = lock(folder.path()).unwrap();
+    assert!(locked.text.contains("retired = true") && locked.warnings.is_empty());
+}
+
+#[test]
+fn columns_that_cannot_be_read_are_not_called_gone() {
+    let folder = locked();
+    write(
+        folder.path(),
+        1,
+        "",
+        &BEFORE.replace("a = \"int\"", "a = \"integer\""),
+    );
+    let said = errors(folder.path());
+    assert!(
+        said.len() == 1 && said[0].contains("`integer` is not a type"),
+        "{said:#?}"
+    );
+}
+
+#[test]
+fn a_lock_that_cannot_be_read_is_an_error_and_stays_as_it_is() {
+    for text in [
+        "format = 2\ndatabase = \"x\"",
+        "database = \"x\"",
+        "format = 1",
+        "format = ",
+        "format = 1\ndatabase = \"x\"\n[table.xs]\nversion = 1",
+        "format = 1\ndatabase = \"x\"\n[table.xs]\nentity = \"x\"\nversion = 1\nnext_id = 100\ncolumns = [\n{ id = 100, path = \"a\", type = \"int\" }]",
+        "format = 1\ndatabase = \"x\"\n[table.xs]\nentity = \"x\"\nversion = 1\nnext_id = 101\ncolumns = [\n{ id = 100, path = \"a\", type = \"long\" }]",
+    ] {
+        let folder = locked();
+        fs::write(folder.path().join(LOCK_FILE), text).unwrap();
+        let said = errors(folder.path());
+        assert!(
+            said.len() == 1 && said[0].contains("restore it"),
+            "{text}: {said:#?}"
+        );
+        assert!(lock(folder.path()).is_err());
+        assert_eq!(
+            fs::read_to_string(folder.path().join(LOCK_FILE)).unwrap(),
+            text
+        );
+    }
+}
+
+#[test]
+fn the_example_is_locked_as_it_stands() {
+    let checked = check(&ecommerce());
+    assert!(checked.problems.is_empty(), "{}", checked.problems);
+}

@@ -17,6 +17,8 @@ pub(crate) struct LoadedEntity {
     pub(crate) places: Places,
     /// Columns (or struct members, by path) that are knowingly gone.
     pub(crate) removed: Vec<(String, Place)>,
+    /// `[match]` could be read whole.
+    pub(crate) matcher_is_whole: bool,
 }
 
 /// Where the parts of an entity stand in its file.
@@ -55,7 +57,9 @@ pub(crate) fn read(
         .into_iter()
         .map(|(path, place)| (path.to_owned(), place))
         .collect();
+    let errors = problems.error_count();
     let (matcher, matching) = matcher::read(&mut root, lake, &entity_place, problems);
+    let matcher_is_whole = problems.error_count() == errors;
     let (columns, columns_at) =
         columns::read(&mut root, &matcher, lake, on_mismatch, &matching, problems);
     root.finish(problems);
@@ -79,6 +83,7 @@ pub(crate) fn read(
         entity,
         places,
         removed,
+        matcher_is_whole,
     }
 }
 

@@ -44,31 +44,27 @@ pub(crate) fn read(file: &SourceFile, problems: &mut Problems) -> Option<Lake> {
 
 fn database(root: &mut Section<'_>, problems: &mut Problems) -> String {
     let given = root.get("database").is_some();
-    match root.string("database", problems) {
-        Some((name, place)) => {
-            if !is_table_name(name) {
-                problems.error(
-                    &place,
-                    format!("`{name}` is not a database name"),
-                    format!(
-                        "names begin with a-z and go on with a-z, 0-9 and _, for example `{}`",
-                        example_name(name, "lake")
-                    ),
-                );
-            }
-            name.to_owned()
+    let Some((name, place)) = root.string("database", problems) else {
+        if !given {
+            problems.error(
+                root.place(),
+                "lake.toml names no database",
+                "add `database = \"ecommerce\"`",
+            );
         }
-        None => {
-            if !given {
-                problems.error(
-                    root.place(),
-                    "lake.toml names no database",
-                    "add `database = \"ecommerce\"`",
-                );
-            }
-            "lake".to_owned()
-        }
+        return "lake".to_owned();
+    };
+    if !is_table_name(name) {
+        problems.error(
+            &place,
+            format!("`{name}` is not a database name"),
+            format!(
+                "names begin with a-z and go on with a-z, 0-9 and _, for example `{}`",
+                example_name(name, "lake")
+            ),
+        );
     }
+    name.to_owned()
 }
 
 /// A valid name that is near the given one.

@@ -142,23 +142,15 @@ fn tests(
     if let Some((exists, _)) = section.boolean("exists", problems) {
         tests.push(AttributeTest::Exists(exists));
     }
-    for (key, test) in [
-        (
-            "prefix",
-            AttributeTest::Prefix as fn(String) -> AttributeTest,
-        ),
-        (
-            "suffix",
-            AttributeTest::Suffix as fn(String) -> AttributeTest,
-        ),
-    ] {
+    for key in ["prefix", "suffix"] {
         match section.string(key, problems) {
             Some(("", place)) => problems.error(
                 &place,
                 format!("the `{key}` of `{attribute}` is empty"),
                 "write the text, or `{ exists = true }`",
             ),
-            Some((text, _)) => tests.push(test(text.to_owned())),
+            Some((text, _)) if key == "prefix" => tests.push(AttributeTest::Prefix(text.into())),
+            Some((text, _)) => tests.push(AttributeTest::Suffix(text.into())),
             None => {}
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use toml_edit::{Item, TableLike, Value};
 
-use crate::problem::{Place, Problems, did_you_mean};
+use crate::problem::{Place, Problems, did_you_mean, line_of};
 
 /// A file's name and text, for turning positions into lines.
 pub(crate) struct SourceFile {
@@ -26,10 +26,7 @@ impl SourceFile {
     }
 
     pub(crate) fn place(&self, span: Option<Range<usize>>) -> Place {
-        let line = span.map_or(0, |span| {
-            let before = self.text.as_bytes().get(..span.start).unwrap_or_default();
-            before.iter().filter(|byte| **byte == b'\n').count() + 1
-        });
+        let line = span.map_or(0, |span| line_of(&self.text, span.start));
         Place {
             file: Arc::clone(&self.name),
             line,
@@ -49,7 +46,7 @@ impl SourceFile {
 pub(crate) struct Section<'t> {
     file: &'t SourceFile,
     table: &'t dyn TableLike,
-    /// For messages: `[match]`, `column \`x\``, `the file`.
+    /// For messages: `[match]`, ``column `x` ``, `an entity file`.
     title: String,
     place: Place,
     asked: Vec<&'static str>,
@@ -88,7 +85,9 @@ impl<'t> Section<'t> {
 
     /// The value of a key, if it is there.
     pub(crate) fn get(&mut self, key: &'static str) -> Option<Entry<'t>> {
-        self.asked.push(key);
+        if !self.asked.contains(&key) {
+            self.asked.push(key);
+        }
         let (key, item) = self.table.get_key_value(key)?;
         (!item.is_none()).then(|| Entry {
             item,
@@ -118,14 +117,7 @@ impl<'t> Section<'t> {
         key: &'static str,
         problems: &mut Problems,
     ) -> Option<(&'t str, Place)> {
-        let entry = self.get(key)?;
-        match entry.item.as_str() {
-            Some(text) => Some((text, entry.place)),
-            None => {
-                self.wrong_type(key, &entry, "a string", "\"…\"", problems);
-                None
-            }
-        }
+        self.value(key, Item::as_str, ("a string", "\"…\""), problems)
     }
 
     pub(crate) fn boolean(
@@ -133,14 +125,7 @@ impl<'t> Section<'t> {
         key: &'static str,
         problems: &mut Problems,
     ) -> Option<(bool, Place)> {
-        let entry = self.get(key)?;
-        match entry.item.as_bool() {
-            Some(value) => Some((value, entry.place)),
-            None => {
-                self.wrong_type(key, &entry, "true or false", "true", problems);
-                None
-            }
-        }
+        self.value(key, Item::as_bool, ("true or false", "true"), problems)
     }
 
     pub(crate) fn integer(
@@ -148,18 +133,28 @@ impl<'t> Section<'t> {
         key: &'static str,
         problems: &mut Problems,
     ) -> Option<(i32, Place)> {
+        let number = |item: &Item| {
+            item.as_integer()
+                .and_then(|value| i32::try_from(value).ok())
+        };
+        self.value(key, number, ("a whole number of 32 bits", "1"), problems)
+    }
+
+    /// The value of a key as one type; another type is a problem that says what is wanted, with an
+    /// example.
+    fn value<T>(
+        &mut self,
+        key: &'static str,
+        read: impl Fn(&'t Item) -> Option<T>,
+        (wanted, example): (&str, &str),
+        problems: &mut Problems,
+    ) -> Option<(T, Place)> {
         let entry = self.get(key)?;
-        match entry
-            .item
-            .as_integer()
-            .and_then(|value| i32::try_from(value).ok())
-        {
-            Some(value) => Some((value, entry.place)),
-            None => {
-                self.wrong_type(key, &entry, "a whole number of 32 bits", "1", problems);
-                None
-            }
+        let value = read(entry.item);
+        if value.is_none() {
+            self.wrong_type(key, &entry, wanted, example, problems);
         }
+        value.map(|value| (value, entry.place))
     }
 
     /// A string, or an array of strings.
@@ -198,14 +193,9 @@ impl<'t> Section<'t> {
         title: &str,
         problems: &mut Problems,
     ) -> Option<Section<'t>> {
-        let entry = self.get(key)?;
-        match entry.item.as_table_like() {
-            Some(table) => Some(Section::new(self.file, table, title, entry.place)),
-            None => {
-                self.wrong_type(key, &entry, "a table", "{ … }", problems);
-                None
-            }
-        }
+        let wanted = ("a table", "{ … }");
+        let (table, place) = self.value(key, Item::as_table_like, wanted, problems)?;
+        Some(Section::new(self.file, table, title, place))
     }
 
     fn wrong_type(

@@ -88,13 +88,7 @@ pub(crate) fn nodes(entity: &Entity) -> Vec<Node> {
             ColumnSource::Attribute(attribute) => reads(attribute),
         };
         let at = nodes.len();
-        push(
-            &mut nodes,
-            column.name.clone(),
-            column.field_id,
-            &column.ty,
-            reads,
-        );
+        push(&mut nodes, &column.name, column.field_id, &column.ty, reads);
         if let Some(node) = nodes.get_mut(at) {
             node.transform = column.transform.map(|transform| {
                 match transform {
@@ -116,10 +110,10 @@ fn reads(attribute: &AttributeName) -> Option<String> {
     }
 }
 
-fn push(nodes: &mut Vec<Node>, path: String, id: i32, ty: &ColumnType, reads: Option<String>) {
+fn push(nodes: &mut Vec<Node>, path: &str, id: i32, ty: &ColumnType, reads: Option<String>) {
     let (kind, format) = kind_and_format(ty);
     nodes.push(Node {
-        path: path.clone(),
+        path: path.to_owned(),
         id,
         kind,
         reads,
@@ -130,7 +124,7 @@ fn push(nodes: &mut Vec<Node>, path: String, id: i32, ty: &ColumnType, reads: Op
         ColumnType::Array(child) | ColumnType::Set(child) => {
             push(
                 nodes,
-                format!("{path}.element"),
+                &format!("{path}.element"),
                 child.field_id,
                 &child.ty,
                 None,
@@ -138,10 +132,10 @@ fn push(nodes: &mut Vec<Node>, path: String, id: i32, ty: &ColumnType, reads: Op
         }
         ColumnType::Map { key_id, value } => {
             let key = ColumnType::String(StringFormat::Text);
-            push(nodes, format!("{path}.key"), *key_id, &key, None);
+            push(nodes, &format!("{path}.key"), *key_id, &key, None);
             push(
                 nodes,
-                format!("{path}.value"),
+                &format!("{path}.value"),
                 value.field_id,
                 &value.ty,
                 None,
@@ -152,7 +146,7 @@ fn push(nodes: &mut Vec<Node>, path: String, id: i32, ty: &ColumnType, reads: Op
                 let path = format!("{path}.{}", member.name);
                 push(
                     nodes,
-                    path,
+                    &path,
                     member.field_id,
                     &member.ty,
                     self::reads(&member.attribute),

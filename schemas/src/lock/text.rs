@@ -7,6 +7,7 @@ use toml_edit::{Document, Item, TableLike, Value};
 
 use super::nodes::{Kind, Node};
 use super::{Lock, LockedColumn, LockedTable};
+use crate::problem::line_of;
 use crate::row_columns::FIRST_TYPED_ID;
 
 /// Version of the file's own format.
@@ -186,8 +187,5 @@ fn boolean(table: &dyn TableLike, key: &str) -> bool {
 }
 
 fn line(text: &str, span: Option<std::ops::Range<usize>>) -> usize {
-    span.map_or(0, |span| {
-        let before = text.as_bytes().get(..span.start).unwrap_or_default();
-        before.iter().filter(|byte| **byte == b'\n').count() + 1
-    })
+    span.map_or(0, |span| line_of(text, span.start))
 }

@@ -5,6 +5,7 @@
 //! text. A capture that stands in both keys counts as any text of its kind here, so the automaton
 //! may say that texts are possible which are not, never the reverse.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use crate::matching::is_crockford;
@@ -244,10 +245,16 @@ fn alphabet(a: &Automaton, b: &Automaton) -> Vec<char> {
     alphabet
 }
 
+/// A state of each automaton.
+type Pair = (usize, usize);
+
+/// How a search came to a pair: from which one, by which character.
+type Origins = HashMap<Pair, Option<(Pair, char)>>;
+
 /// A shortest text that both match; `None` if there is none.
 pub(crate) fn common_text(a: &Automaton, b: &Automaton) -> Option<String> {
     let alphabet = alphabet(a, b);
-    let mut from: HashMap<(usize, usize), Option<((usize, usize), char)>> = HashMap::new();
+    let mut from: Origins = HashMap::new();
     let mut open = VecDeque::new();
     let closed = |left: Vec<usize>, right: Vec<usize>| {
         let right = b.closure(right);
@@ -270,7 +277,7 @@ pub(crate) fn common_text(a: &Automaton, b: &Automaton) -> Option<String> {
                 continue;
             }
             for next in closed(left, right) {
-                if let std::collections::hash_map::Entry::Vacant(slot) = from.entry(next) {
+                if let Entry::Vacant(slot) = from.entry(next) {
                     slot.insert(Some((pair, character)));
                     open.push_back(next);
                 }
@@ -280,10 +287,7 @@ pub(crate) fn common_text(a: &Automaton, b: &Automaton) -> Option<String> {
     None
 }
 
-fn spell(
-    from: &HashMap<(usize, usize), Option<((usize, usize), char)>>,
-    mut pair: (usize, usize),
-) -> String {
+fn spell(from: &Origins, mut pair: Pair) -> String {
     let mut reversed = Vec::new();
     while let Some(Some((before, character))) = from.get(&pair) {
         reversed.push(*character);

@@ -40,6 +40,10 @@ pub(crate) fn put_in_order(
             let (Some(left_keys), Some(right_keys)) = (keys.get(a), keys.get(b)) else {
                 continue;
             };
+            // What could not be read takes nothing; that is a problem already.
+            if !left.matcher_is_whole || !right.matcher_is_whole {
+                continue;
+            }
             let (one, other) = (&left.entity.matcher, &right.entity.matcher);
             let Some(example) = overlap(one, left_keys, other, right_keys) else {
                 continue;
