@@ -1,6 +1,7 @@
 //! Nothing is lost: random items under random schemas go through the real pipeline into Parquet, are
 //! read back, rebuilt, and compared with what `serde_dynamo` understood of the same text.
 
+mod corpus;
 mod generate;
 mod oracle;
 
