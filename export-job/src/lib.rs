@@ -17,7 +17,7 @@ mod data_file;
 pub mod error;
 pub mod export_writer;
 mod lake;
-mod line;
+pub mod line;
 mod locate;
 pub mod manifest;
 pub mod options;

@@ -8,7 +8,10 @@ use dynalake_pipeline::record::{ChangeRecord, Operation, Origin};
 use dynalake_pipeline::reject::{ReasonCode, Reject};
 
 /// The item of a line as a snapshot row at `at` (export time, ms).
-pub(crate) fn snapshot(line: &[u8], at: i64) -> Result<ChangeRecord<'_>, Reject> {
+///
+/// # Errors
+/// Why the line is not one item.
+pub fn snapshot(line: &[u8], at: i64) -> Result<ChangeRecord<'_>, Reject> {
     Ok(ChangeRecord {
         operation: Operation::Snapshot,
         reason: None,
