@@ -25,12 +25,16 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Build a small lake from made-up data, through the real code
+    Demo(DemoArgs),
     /// Check, lock and show schema folders
     #[command(subcommand)]
     Schemas(SchemasCommand),
     /// Table exports (point-in-time exports to S3)
     #[command(subcommand)]
     Export(ExportCommand),
+    /// Run stream events through the same code as the stream Lambda
+    Replay(ReplayArgs),
     /// What is in a lake: tables, days, exports, objects, rows, bytes, last change
     Tables(TablesArgs),
     /// Rows of a table
@@ -75,10 +79,21 @@ pub(crate) struct S3Args {
     /// Refuse a bucket that another account owns
     #[arg(long, value_name = "ACCOUNT_ID")]
     pub(crate) expected_bucket_owner: Option<String>,
-    /// Server-side encryption of what is written: `aes256`, `kms` or `kms:KEY_ID`
+    /// Server-side encryption of what is written: `AES256`, `aws:kms` or `aws:kms:KEY`
     /// (else the bucket's default)
     #[arg(long, value_name = "SSE")]
     pub(crate) sse: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  dynalake demo\n  dynalake demo /tmp/shop --force")]
+pub(crate) struct DemoArgs {
+    /// Folder to build; an earlier demo in it is replaced
+    #[arg(default_value = "demo-lake")]
+    pub(crate) dir: PathBuf,
+    /// Build in a folder that is not empty and not a demo
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -86,6 +101,19 @@ pub(crate) enum SchemasCommand {
     /// Find all problems of a schema folder at once (exit 1), and compare it with its lock
     #[command(after_help = "Example:\n  dynalake schemas check schemas/ecommerce")]
     Check(SchemasCheckArgs),
+    /// Write lake.lock: field ids and the versions that later changes are compared with
+    #[command(after_help = "Example:\n  dynalake schemas lock schemas/ecommerce")]
+    Lock(SchemasLockArgs),
+    /// Show entities and columns with their Arrow and Athena types
+    #[command(
+        after_help = "Examples:\n  dynalake schemas show schemas/ecommerce\n  \
+        dynalake schemas show schemas/ecommerce --format json"
+    )]
+    Show(SchemasShowArgs),
+    /// Print Athena's CREATE EXTERNAL TABLE for the changes and snapshot tables
+    #[command(after_help = "Example:\n  dynalake schemas ddl schemas/ecommerce \
+        --location s3://bucket/lake")]
+    Ddl(SchemasDdlArgs),
 }
 
 #[derive(Debug, Args)]
@@ -95,6 +123,30 @@ pub(crate) struct SchemasCheckArgs {
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SchemasLockArgs {
+    /// Schema folder (the one that holds lake.toml)
+    pub(crate) dir: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SchemasShowArgs {
+    /// Schema folder (the one that holds lake.toml)
+    pub(crate) dir: PathBuf,
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SchemasDdlArgs {
+    /// Schema folder (the one that holds lake.toml)
+    pub(crate) dir: PathBuf,
+    /// Lake location the tables point at
+    #[arg(long, value_name = "s3://BUCKET/PREFIX")]
+    pub(crate) location: String,
 }
 
 #[derive(Debug, Subcommand)]
@@ -133,6 +185,26 @@ pub(crate) struct ConvertArgs {
     #[arg(long)]
     pub(crate) replace: bool,
     /// Output format of the report
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) s3: S3Args,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  dynalake replay event.json --lake ./lake \
+    --schemas schemas/ecommerce")]
+pub(crate) struct ReplayArgs {
+    /// Files with one DynamoDB stream event each, as Lambda gets it (`-` is stdin)
+    #[arg(required = true, value_name = "EVENT.json")]
+    pub(crate) events: Vec<PathBuf>,
+    /// Lake to write to: a folder or `s3://bucket/prefix`
+    #[arg(long, value_name = "URI")]
+    pub(crate) lake: String,
+    /// Schema folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) schemas: PathBuf,
+    /// Output format of the summary
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,
     #[command(flatten)]
@@ -211,6 +283,11 @@ pub(crate) enum QuarantineCommand {
     #[command(after_help = "Examples:\n  dynalake quarantine show ./lake\n  \
         dynalake quarantine show ./lake --reason mismatch --payload --format json")]
     Show(QuarantineShowArgs),
+    /// Try quarantined records again, after the schemas were repaired
+    #[command(after_help = "Examples:\n  \
+        dynalake quarantine replay ./lake --schemas schemas/ecommerce --dry-run\n  \
+        dynalake quarantine replay ./lake --schemas schemas/ecommerce")]
+    Replay(QuarantineReplayArgs),
 }
 
 #[derive(Debug, Args)]
@@ -239,6 +316,25 @@ pub(crate) struct QuarantineShowArgs {
     /// Print the records themselves, too: they hold customers' data in clear
     #[arg(long)]
     pub(crate) payload: bool,
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) s3: S3Args,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct QuarantineReplayArgs {
+    /// Lake: a folder or `s3://bucket/prefix`
+    pub(crate) lake: String,
+    /// Only these quarantine objects, or those whose key begins so (`quarantine/dt=2026-05-01/`)
+    pub(crate) objects: Vec<String>,
+    /// Schema folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) schemas: PathBuf,
+    /// Say what would happen and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,

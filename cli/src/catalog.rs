@@ -4,13 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dynalake_pipeline::pipeline::Secrets;
+use dynalake_pipeline::stream::config::{HMAC_KEY, parse_hmac_key};
 use dynalake_schemas::Catalog;
 
 use crate::World;
 use crate::exit::{Failure, Outcome};
-
-/// Environment variable with the key of `hmac_sha256` columns, as in the stream Lambda.
-const HMAC_KEY: &str = "DYNALAKE_HMAC_KEY";
 
 /// Reads a schema folder; all its problems at once are the failure.
 pub(crate) fn load(folder: &Path) -> Outcome<Arc<Catalog>> {
@@ -22,9 +20,14 @@ pub(crate) fn load(folder: &Path) -> Outcome<Arc<Catalog>> {
     })
 }
 
-/// Secrets of transforms, from the environment.
-pub(crate) fn secrets(world: &World) -> Secrets {
-    Secrets {
-        hmac_key: (world.environment)(HMAC_KEY).map(String::into_bytes),
-    }
+/// Secrets of transforms, from the same variables as the stream Lambda's.
+pub(crate) fn secrets(world: &World) -> Outcome<Secrets> {
+    let hmac_key = match (world.environment)(HMAC_KEY) {
+        Some(text) if !text.is_empty() => Some(
+            parse_hmac_key(&text)
+                .map_err(|problem| Failure::usage(format!("`{HMAC_KEY}`: {problem}")))?,
+        ),
+        _ => None,
+    };
+    Ok(Secrets { hmac_key })
 }

@@ -66,14 +66,14 @@ async fn open(uri: LakeUri, s3: &S3Args) -> Outcome<Store> {
 fn encryption(text: Option<&str>) -> Outcome<Encryption> {
     match text {
         None => Ok(Encryption::BucketDefault),
-        Some("aes256") => Ok(Encryption::Aes256),
-        Some("kms") => Ok(Encryption::Kms { key_id: None }),
-        Some(other) => match other.strip_prefix("kms:") {
+        Some("AES256") => Ok(Encryption::Aes256),
+        Some("aws:kms") => Ok(Encryption::Kms { key_id: None }),
+        Some(other) => match other.strip_prefix("aws:kms:") {
             Some(key) if !key.is_empty() => Ok(Encryption::Kms {
                 key_id: Some(key.to_owned()),
             }),
             _ => Err(Failure::usage(format!("`--sse {other}` is not known"))
-                .hint("use `aes256`, `kms` or `kms:KEY_ID`")),
+                .hint("use `AES256`, `aws:kms` or `aws:kms:KEY` (id, ARN or alias)")),
         },
     }
 }

@@ -25,8 +25,9 @@ use crate::output::Printer;
 /// What commands take from the world around them; read once, here.
 pub(crate) struct World {
     /// Milliseconds since 1970-01-01 UTC at which the command was started.
-    #[expect(dead_code, reason = "for commands that receive events")]
     pub(crate) now: i64,
+    /// How the command was called.
+    pub(crate) program: String,
     /// Environment variables, by name.
     pub(crate) environment: fn(&str) -> Option<String>,
 }
@@ -41,6 +42,9 @@ fn world() -> World {
         .unwrap_or_default();
     World {
         now: i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX),
+        program: std::env::args()
+            .next()
+            .unwrap_or_else(|| "dynalake".to_owned()),
         environment: |name| std::env::var(name).ok(),
     }
 }

@@ -158,8 +158,7 @@ impl Printer {
 
     /// A remark on stderr.
     pub(crate) fn note(&mut self, text: impl AsRef<str>) {
-        // Nothing can be done about a closed stderr.
-        drop(writeln!(self.err, "{}", sanitize::block(text.as_ref())));
+        self.say(&sanitize::block(text.as_ref()));
     }
 
     /// A warning on stderr.
@@ -182,8 +181,15 @@ impl Printer {
         ));
         for hint in &failure.hints {
             let label = self.label("hint", "36");
-            drop(writeln!(self.err, "  {label} {}", sanitize::block(hint)));
+            self.say(&format!("  {label} {}", sanitize::block(hint)));
         }
+    }
+
+    /// A line on stderr, after what was said on stdout before it. Nothing can be done about a closed
+    /// stderr, and a closed stdout is noticed at its next line.
+    fn say(&mut self, line: &str) {
+        drop(self.out.flush());
+        drop(writeln!(self.err, "{line}"));
     }
 
     fn label(&self, text: &str, color: &str) -> String {

@@ -1,8 +1,11 @@
 //! One file per command.
 
+mod demo;
 mod export;
 mod inspect;
 mod quarantine;
+mod replay;
+mod report;
 mod schemas;
 mod show;
 mod tables;
@@ -15,11 +18,13 @@ use crate::output::Printer;
 /// Runs what was asked for.
 pub(crate) async fn run(command: Command, world: &World, printer: &mut Printer) -> Outcome {
     match command {
+        Command::Demo(args) => demo::run(&args, world, printer).await,
         Command::Schemas(command) => schemas::run(&command, printer),
         Command::Export(ExportCommand::Convert(args)) => export::run(&args, world, printer).await,
+        Command::Replay(args) => replay::run(&args, world, printer).await,
         Command::Tables(args) => tables::run(&args, printer).await,
         Command::Show(args) => show::run(&args, printer).await,
         Command::Inspect(args) => inspect::run(&args, printer).await,
-        Command::Quarantine(command) => quarantine::run(&command, printer).await,
+        Command::Quarantine(command) => quarantine::run(&command, world, printer).await,
     }
 }

@@ -160,3 +160,48 @@ fn what_is_no_export_or_no_schema_is_a_usage_error() {
     let run = world.run(&["export", "convert", &source]).exits(2);
     assert!(run.err.contains("--lake"), "{}", run.err);
 }
+
+#[test]
+fn quarantined_items_join_their_snapshot_once_they_fit() {
+    let (world, source) = world();
+    world
+        .run(&[
+            "export",
+            "convert",
+            &source,
+            "--lake",
+            "lake",
+            "--schemas",
+            "schemas",
+        ])
+        .exits(0);
+    let order = std::fs::read_to_string(world.path("schemas/order.toml")).unwrap();
+    let text = order.replace(
+        "{ type = \"int\", on_mismatch = \"quarantine\" }",
+        "\"string\"",
+    );
+    world.write("schemas/order.toml", text);
+    world
+        .run(&["quarantine", "replay", "lake", "--schemas", "schemas"])
+        .exits(0);
+    let run = world
+        .run(&[
+            "show",
+            "lake",
+            "orders",
+            "--where",
+            "order_id=9",
+            "--format",
+            "json",
+        ])
+        .exits(0);
+    let order = &run.json()[0];
+    assert_eq!(
+        (&order["quantity"], &order["_source"]),
+        (&"many".into(), &"replay".into())
+    );
+    assert_eq!(
+        (&order["_op"], &order["_at"]),
+        (&"SNAPSHOT".into(), &"2026-05-01T00:00:00Z".into())
+    );
+}

@@ -1,11 +1,19 @@
 //! The real binary, run on temporary folders.
 
 #[cfg(test)]
+mod demo;
+#[cfg(test)]
 mod export;
+#[cfg(test)]
+mod help;
 #[cfg(test)]
 mod inspect;
 #[cfg(test)]
 mod quarantine;
+#[cfg(test)]
+mod replay;
+#[cfg(test)]
+mod s3_options;
 #[cfg(test)]
 mod schemas;
 #[cfg(test)]

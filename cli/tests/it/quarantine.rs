@@ -2,7 +2,7 @@ use dynalake_pipeline::quarantine::{QuarantineEntry, RecordOrigin, to_jsonl};
 use dynalake_pipeline::record::Origin;
 use dynalake_pipeline::reject::{ReasonCode, Reject};
 
-use crate::world::{MAY_1, World};
+use crate::world::{EVENT, MAY_1, World, shop_schemas};
 
 fn entry(reason: ReasonCode, at: i64, payload: &str) -> QuarantineEntry {
     let reject =
@@ -155,5 +155,107 @@ fn an_object_that_is_not_quarantine_is_named() {
         run.err.contains("c.jsonl") && run.err.contains("line 1"),
         "{}",
         run.err
+    );
+}
+
+#[test]
+fn a_replay_takes_in_what_fits_now_and_keeps_the_rest() {
+    let world = World::new();
+    shop_schemas(&world);
+    world.write("event.json", EVENT);
+    let target = ["--lake", "lake", "--schemas", "schemas"];
+    world
+        .run(&[&["replay", "event.json"][..], &target].concat())
+        .exits(0);
+    let replay = |more: &[&str], code: i32| {
+        let args = ["quarantine", "replay", "lake", "--schemas", "schemas"];
+        world.run(&[&args[..], more].concat()).exits(code)
+    };
+    let orders = || {
+        let args = [
+            "show",
+            "lake",
+            "orders",
+            "--changes",
+            "--format",
+            "csv",
+            "--columns",
+            "order_id,quantity,_source",
+        ];
+        world.run(&args).exits(0).out
+    };
+    // Nothing is repaired: nothing changes.
+    let run = replay(&[], 1);
+    assert!(run.err.contains("2 records stay in quarantine"), "{run:#?}");
+    assert_eq!(orders(), "order_id,quantity,_source\n7,,replay\n");
+
+    let order = std::fs::read_to_string(world.path("schemas/order.toml")).unwrap();
+    world.write("schemas/order.toml", order.replace("\"int\"", "\"bigint\""));
+    let dry = replay(&["--dry-run", "--format", "json"], 1).json();
+    assert_eq!(
+        (&dry["dry_run"], &dry["objects"][0]["rows"]["orders"]),
+        (&true.into(), &1.into())
+    );
+    assert_eq!(orders().lines().count(), 2);
+
+    let report = replay(&["--format", "json"], 1).json();
+    assert_eq!(
+        report["objects"][0]["remaining"][0]["reason"],
+        "malformed_attribute_value"
+    );
+    assert_eq!(report["objects"][0]["moved_to"], serde_json::Value::Null);
+    assert_eq!(
+        orders(),
+        "order_id,quantity,_source\n7,,replay\n8,3000000000,replay\n"
+    );
+    // The object stays as long as one of its records does; again is the same.
+    replay(&[], 1);
+    assert_eq!(orders().lines().count(), 3);
+    assert!(!world.path("lake/quarantine/replayed").exists());
+}
+
+#[test]
+fn an_object_whose_records_all_became_rows_leaves_quarantine() {
+    let world = World::new();
+    shop_schemas(&world);
+    let second = EVENT.lines().nth(2).unwrap().trim_end_matches(',');
+    world.write("event.json", format!("{{\"Records\":[{second}]}}"));
+    world
+        .run(&[
+            "replay",
+            "event.json",
+            "--lake",
+            "lake",
+            "--schemas",
+            "schemas",
+        ])
+        .exits(0);
+    let order = std::fs::read_to_string(world.path("schemas/order.toml")).unwrap();
+    world.write("schemas/order.toml", order.replace("\"int\"", "\"bigint\""));
+    let args = ["quarantine", "replay", "lake", "--schemas", "schemas"];
+    let run = world.run(&args).exits(0);
+    assert!(
+        run.out.contains("quarantine/replayed/dt=2026-05-01/"),
+        "{run:#?}"
+    );
+    assert!(
+        world
+            .run(&args)
+            .exits(0)
+            .err
+            .contains("nothing is in quarantine")
+    );
+    let list = world
+        .run(&["quarantine", "list", "lake", "--format", "json"])
+        .exits(0)
+        .json();
+    assert_eq!(list["records"], 0);
+    let run = world
+        .run(&["show", "lake", "orders", "--changes", "--format", "json"])
+        .exits(0)
+        .json();
+    assert_eq!(
+        (&run[0]["quantity"], &run[0]["_event_id"]),
+        (&3_000_000_000_u64.into(), &"e2".into())
     );
 }

@@ -63,7 +63,6 @@ impl World {
     }
 
     /// Runs the command with this standard input.
-    #[expect(dead_code, reason = "for commands that read events")]
     pub(crate) fn run_with_input(&self, args: &[&str], input: &[u8]) -> Run {
         let mut command = self.command(args);
         command
@@ -261,3 +260,10 @@ pub(crate) fn shop_schemas(world: &World) {
          total = \"decimal(12,2)\"\nquantity = { type = \"int\", on_mismatch = \"quarantine\" }\n",
     );
 }
+
+/// A stream event of the shop: a good order, one whose quantity does not fit, one that is no item.
+pub(crate) const EVENT: &str = r#"{"Records":[
+{"eventID":"e1","eventName":"INSERT","eventSource":"aws:dynamodb","dynamodb":{"ApproximateCreationDateTime":1777593601,"Keys":{"PK":{"S":"USER#1"},"SK":{"S":"ORDER#7"}},"NewImage":{"PK":{"S":"USER#1"},"SK":{"S":"ORDER#7"},"total":{"N":"12.5"}},"SequenceNumber":"100000000000000000001","StreamViewType":"NEW_AND_OLD_IMAGES"},"eventSourceARN":"arn:aws:dynamodb:eu-west-1:123456789012:table/shop/stream/2026-05-01T00:00:00.000"},
+{"eventID":"e2","eventName":"INSERT","eventSource":"aws:dynamodb","dynamodb":{"ApproximateCreationDateTime":1777593602,"Keys":{"PK":{"S":"USER#1"},"SK":{"S":"ORDER#8"}},"NewImage":{"PK":{"S":"USER#1"},"SK":{"S":"ORDER#8"},"quantity":{"N":"3000000000"}},"SequenceNumber":"100000000000000000002","StreamViewType":"NEW_AND_OLD_IMAGES"},"eventSourceARN":"arn:aws:dynamodb:eu-west-1:123456789012:table/shop/stream/2026-05-01T00:00:00.000"},
+{"eventID":"e3","eventName":"INSERT","eventSource":"aws:dynamodb","dynamodb":{"ApproximateCreationDateTime":1777593603,"Keys":{"PK":{"S":"USER#1"},"SK":{"S":"ORDER#9"}},"NewImage":{"PK":{"S":"USER#1"},"SK":{"S":"ORDER#9"},"total":{"N":"many"}},"SequenceNumber":"100000000000000000003","StreamViewType":"NEW_AND_OLD_IMAGES"},"eventSourceARN":"arn:aws:dynamodb:eu-west-1:123456789012:table/shop/stream/2026-05-01T00:00:00.000"}
+]}"#;

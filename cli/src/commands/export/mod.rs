@@ -8,10 +8,10 @@ use std::sync::Arc;
 use dynalake_export_job::{
     ConvertOptions, ConvertReport, ExportError, Progress, RefusalKind, Source, convert,
 };
-use dynalake_pipeline::report::TableReport;
 use dynalake_pipeline::store::LakeUri;
 
 use self::progress::{Bar, Lines};
+use super::report::{quarantine_lines, value_counts};
 use crate::World;
 use crate::args::{ConvertArgs, Format};
 use crate::catalog;
@@ -21,7 +21,7 @@ use crate::output::{Align, Printer, Sheet, bytes, number};
 
 pub(super) async fn run(args: &ConvertArgs, world: &World, printer: &mut Printer) -> Outcome {
     let catalog = catalog::load(&args.schemas)?;
-    let secrets = catalog::secrets(world);
+    let secrets = catalog::secrets(world)?;
     let source = source(args).await?;
     let store = lake::writable(&args.lake, &args.s3).await?;
     let bar = printer.is_watched().then(|| Arc::new(Bar::new()));
@@ -79,7 +79,8 @@ fn options(args: &ConvertArgs) -> ConvertOptions {
     }
 }
 
-fn failure(error: ExportError) -> Failure {
+/// What a failed conversion means for the operator.
+pub(super) fn failure(error: ExportError) -> Failure {
     match error {
         ExportError::Store(error) => {
             let failure = Failure::from(error);
@@ -106,7 +107,7 @@ fn failure(error: ExportError) -> Failure {
 }
 
 /// The report for people.
-pub(super) fn print(report: &ConvertReport, printer: &mut Printer) -> Outcome<()> {
+fn print(report: &ConvertReport, printer: &mut Printer) -> Outcome<()> {
     let files = report.files;
     let resumed = match files.resumed {
         0 => String::new(),
@@ -152,14 +153,5 @@ pub(super) fn print(report: &ConvertReport, printer: &mut Printer) -> Outcome<()
         number(rows),
         number(report.quarantined)
     ))?;
-    for (reason, count) in &report.quarantine_reasons {
-        printer.line(format!("  {reason}: {}", number(*count)))?;
-    }
-    Ok(())
-}
-
-/// Values that did not fit, fit only in part, or have no column; all of them are in `_rest`.
-pub(super) fn value_counts(counts: &TableReport) -> [String; 3] {
-    [&counts.mismatches, &counts.inexact, &counts.undeclared]
-        .map(|by_column| number(by_column.values().sum()))
+    quarantine_lines(&report.quarantine_reasons, printer)
 }

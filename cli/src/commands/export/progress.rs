@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use dynalake_export_job::Progress;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::output::{bytes, number};
 
@@ -18,7 +18,8 @@ pub(super) struct Bar {
 
 impl Bar {
     pub(super) fn new() -> Self {
-        let bar = ProgressBar::new(0);
+        // Nothing is drawn before the plan is known.
+        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden());
         // A pattern that cannot be parsed leaves the default one.
         if let Ok(style) = ProgressStyle::with_template(
             "{wide_bar} {binary_bytes} of {binary_total_bytes}, {msg}, {eta} left",
@@ -49,6 +50,7 @@ impl Progress for Bar {
     fn planned(&self, files: u64, _items: u64, bytes: u64) {
         self.files.store(files, Ordering::Relaxed);
         self.inner.set_length(bytes);
+        self.inner.set_draw_target(ProgressDrawTarget::stderr());
         self.say(0);
     }
 

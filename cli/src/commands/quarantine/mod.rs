@@ -1,20 +1,27 @@
 //! `dynalake quarantine …`: records that could not become rows.
 
 mod list;
+mod replay;
 mod show;
 
 use dynalake_pipeline::quarantine::{self, QuarantineEntry};
 use dynalake_pipeline::store::{ObjectMeta, Store};
 
+use crate::World;
 use crate::args::QuarantineCommand;
 use crate::exit::{Failure, Outcome};
 use crate::output::Printer;
 use crate::place::Place;
 
-pub(super) async fn run(command: &QuarantineCommand, printer: &mut Printer) -> Outcome {
+pub(super) async fn run(
+    command: &QuarantineCommand,
+    world: &World,
+    printer: &mut Printer,
+) -> Outcome {
     match command {
         QuarantineCommand::List(args) => list::run(args, printer).await,
         QuarantineCommand::Show(args) => show::run(args, printer).await,
+        QuarantineCommand::Replay(args) => replay::run(args, world, printer).await,
     }
 }
 
@@ -47,4 +54,13 @@ async fn entries(store: &Store, key: &str) -> Outcome<Vec<QuarantineEntry>> {
         Failure::findings(format!("`{}`: {error}", store.address(key)))
             .hint("the object was not written by dynalake, or was cut short: look at it by hand")
     })
+}
+
+/// All records of a lake's quarantine, oldest day first.
+pub(super) async fn all_entries(store: &Store) -> Outcome<Vec<QuarantineEntry>> {
+    let mut all = Vec::new();
+    for object in objects(store, &[]).await?.iter().rev() {
+        all.extend(entries(store, &object.key).await?);
+    }
+    Ok(all)
 }
