@@ -82,3 +82,100 @@ fn field(name: &str, data_type: DataType, nullable: bool, field_id: i32) -> Fiel
     let metadata = HashMap::from([(FIELD_ID_KEY.to_owned(), field_id.to_string())]);
     Arc::new(Field::new(name, data_type, nullable).with_metadata(metadata))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{catalog, ecommerce};
+
+    fn id(field: &Field) -> i32 {
+        field.metadata()[FIELD_ID_KEY].parse().unwrap()
+    }
+
+    /// Every field with an id, in order, parents first.
+    fn collect(fields: &Fields, into: &mut Vec<FieldRef>) {
+        for field in fields {
+            if field.name() != "key_value" {
+                into.push(Arc::clone(field));
+            }
+            match field.data_type() {
+                DataType::Struct(inner) => collect(inner, into),
+                DataType::List(inner) | DataType::Map(inner, _) => {
+                    collect(&Fields::from(vec![Arc::clone(inner)]), into);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn row_columns_come_first_and_every_field_has_its_own_id() {
+        for entity in catalog(&ecommerce()).entities {
+            let schema = entity.arrow_schema();
+            let names: Vec<&str> = schema
+                .fields()
+                .iter()
+                .map(|field| field.name().as_str())
+                .collect();
+            let expected: Vec<&str> = row_columns::ALL
+                .iter()
+                .map(|column| column.name)
+                .chain(entity.stored_columns().map(|column| column.name.as_str()))
+                .collect();
+            assert_eq!(names, expected);
+            for (index, column) in row_columns::ALL.iter().enumerate() {
+                let field = schema.field(index);
+                assert_eq!(
+                    (id(field), field.is_nullable()),
+                    (column.field_id, column.nullable)
+                );
+            }
+            assert!(
+                schema
+                    .fields()
+                    .iter()
+                    .skip(row_columns::COUNT)
+                    .all(|field| field.is_nullable())
+            );
+            let mut fields = Vec::new();
+            collect(schema.fields(), &mut fields);
+            let mut ids: Vec<i32> = fields.iter().map(|field| id(field)).collect();
+            let count = ids.len();
+            ids.sort_unstable();
+            ids.dedup();
+            assert_eq!(ids.len(), count, "{}", entity.name);
+        }
+        assert_eq!(row_columns::ALL[row_columns::REST].name, "_rest");
+        assert_eq!(row_columns::ALL[row_columns::OLD].name, "_old");
+    }
+
+    #[test]
+    fn nested_fields_are_called_as_in_parquet() {
+        let ty = arrow_type(&crate::types::parse("array<map<string,set<int>>>").unwrap());
+        let DataType::List(element) = ty else {
+            panic!()
+        };
+        assert_eq!(
+            (element.name().as_str(), element.is_nullable()),
+            ("element", true)
+        );
+        let DataType::Map(entries, false) = element.data_type() else {
+            panic!()
+        };
+        assert_eq!(
+            (entries.name().as_str(), entries.is_nullable()),
+            ("key_value", false)
+        );
+        let DataType::Struct(fields) = entries.data_type() else {
+            panic!()
+        };
+        assert_eq!(
+            (fields[0].name().as_str(), fields[0].is_nullable()),
+            ("key", false)
+        );
+        assert_eq!(
+            (fields[1].name().as_str(), fields[1].is_nullable()),
+            ("value", true)
+        );
+    }
+}

@@ -87,6 +87,14 @@ impl Template {
         })
     }
 
+    /// The text it begins with; empty when it begins with a capture.
+    pub(crate) fn beginning(&self) -> &str {
+        match self.segments.first() {
+            Some(Segment::Literal(text)) => text,
+            _ => "",
+        }
+    }
+
     /// Whether the capture with this index stands in it.
     pub(crate) fn captures(&self, wanted: usize) -> bool {
         self.segments.iter().any(|segment| {

@@ -132,7 +132,7 @@ impl<'t> Parser<'t> {
                 None => "the type ends where a type name should be".to_owned(),
                 Some(character) => format!("`{character}` stands where a type name should be"),
             };
-            return self.error(found, "see the list of types in the README");
+            return self.error(found, format!("use one of {}", NAMES.join(", ")));
         }
         let lower = name.to_ascii_lowercase();
         let meant = foreign_name(&lower).or_else(|| did_you_mean(name, NAMES.iter().copied()));
@@ -361,7 +361,7 @@ mod tests {
             (
                 "",
                 "the type ends where a type name should be",
-                "types in the README",
+                "use one of boolean",
             ),
             ("struct<>", "a struct without members", "map<string,…>"),
             ("array<struct<>>", "a struct without members", "json"),

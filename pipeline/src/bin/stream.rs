@@ -6,10 +6,10 @@ use std::process::ExitCode;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use dynalake_pipeline::stream::Context;
 use dynalake_pipeline::stream::lambda::{
     error_line, install_panic_hook, invoke, report_init_error,
 };
-use dynalake_pipeline::stream::{Config, Context, StreamError};
 use lambda_runtime::{LambdaEvent, service_fn};
 use serde_json::value::RawValue;
 
@@ -34,8 +34,9 @@ fn main() -> ExitCode {
              `dynalake replay EVENT.json --lake URI --schemas DIR`"
         ));
     }
-    let context = match start(&vars) {
-        Ok(context) => context,
+    // Everything that can be wrong with the deployment is found here, before the first event.
+    let context = match Context::from_vars(&vars) {
+        Ok(context) => context.with_clock(clock),
         Err(error) => {
             let api = vars
                 .get(RUNTIME_API)
@@ -62,13 +63,6 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(&format!("the Lambda runtime stopped: {error}")),
     }
-}
-
-/// Everything that can be wrong with the deployment is found here, before the first event.
-fn start(vars: &BTreeMap<String, String>) -> Result<Context, StreamError> {
-    let config =
-        Config::from_vars(vars.clone()).map_err(|error| StreamError::Config(error.to_string()))?;
-    Ok(Context::open(&config)?.with_clock(clock))
 }
 
 async fn serve(context: &Context) -> Result<(), lambda_runtime::Error> {

@@ -110,8 +110,6 @@ impl fmt::Debug for Lake {
 pub struct Config {
     /// Where the lake is.
     pub lake: Lake,
-    /// Folders that may hold the schemas; the first one that exists counts.
-    pub schemas: Vec<PathBuf>,
     /// Source table that overrides the one of `lake.toml`.
     pub source_table: Option<String>,
     /// Secrets of the deployment.
@@ -124,7 +122,6 @@ impl fmt::Debug for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Config")
             .field("lake", &self.lake)
-            .field("schemas", &self.schemas)
             .field("source_table", &self.source_table)
             .field(
                 "hmac_key",
@@ -154,7 +151,6 @@ impl Config {
         };
         read.unknown_names();
         let lake = read.lake();
-        let schemas = read.schemas();
         let source_table = read.text(SOURCE_TABLE);
         let secrets = Secrets {
             hmac_key: read.hmac_key(),
@@ -163,7 +159,6 @@ impl Config {
         match lake {
             Some(lake) if read.problems.is_empty() => Ok(Self {
                 lake,
-                schemas,
                 source_table,
                 secrets,
                 put_concurrency,
@@ -184,6 +179,19 @@ impl Config {
             } => Store::s3(s3::client(settings), bucket, prefix, options.clone()),
         }
     }
+}
+
+/// The folders that may hold the schemas; the first one that exists counts.
+pub fn schema_folders(vars: &BTreeMap<String, String>) -> Vec<PathBuf> {
+    let text = |name: &str| vars.get(name).filter(|value| !value.is_empty());
+    if let Some(folder) = text(SCHEMAS) {
+        return vec![PathBuf::from(folder)];
+    }
+    let package = text("LAMBDA_TASK_ROOT").map(|root| PathBuf::from(root).join("schemas"));
+    package
+        .into_iter()
+        .chain([PathBuf::from(LAYER_SCHEMAS)])
+        .collect()
 }
 
 /// Checks the key of `hmac_sha256` columns and gives its bytes.
@@ -265,19 +273,6 @@ impl Read {
                 None
             }
         }
-    }
-
-    fn schemas(&self) -> Vec<PathBuf> {
-        if let Some(folder) = self.text(SCHEMAS) {
-            return vec![PathBuf::from(folder)];
-        }
-        let package = self
-            .text("LAMBDA_TASK_ROOT")
-            .map(|root| PathBuf::from(root).join("schemas"));
-        package
-            .into_iter()
-            .chain([PathBuf::from(LAYER_SCHEMAS)])
-            .collect()
     }
 
     fn hmac_key(&mut self) -> Option<Vec<u8>> {
@@ -405,11 +400,6 @@ mod tests {
         let config = read(&[(LAKE, "./lake"), ("LAMBDA_TASK_ROOT", "/var/task")]).unwrap();
         assert!(matches!(&config.lake, Lake::Local(folder) if folder.as_os_str() == "./lake"));
         assert_eq!(config.put_concurrency, DEFAULT_PUT_CONCURRENCY);
-        let folders = [
-            PathBuf::from("/var/task/schemas"),
-            PathBuf::from("/opt/schemas"),
-        ];
-        assert_eq!(config.schemas, folders);
         assert!(config.source_table.is_none() && config.secrets.hmac_key.is_none());
     }
 
@@ -427,7 +417,6 @@ mod tests {
             (PUT_CONCURRENCY, "3"),
         ]))
         .unwrap();
-        assert_eq!(config.schemas, [PathBuf::from("/schemas/shop")]);
         assert_eq!(config.source_table.as_deref(), Some("shop-prod"));
         assert_eq!(
             config.secrets.hmac_key.as_deref(),
@@ -453,6 +442,27 @@ mod tests {
         assert_eq!(settings.endpoint.as_deref(), Some("http://127.0.0.1:8333"));
         assert!(settings.path_style);
         assert_eq!(config.store().address("a/b"), "s3://bucket/lake/a/b");
+    }
+
+    #[test]
+    fn schemas_are_in_the_package_or_a_layer_unless_said() {
+        let folders = |vars: &[(&str, &str)]| {
+            let owned = vars
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            schema_folders(&owned.collect())
+        };
+        let package = ("LAMBDA_TASK_ROOT", "/var/task");
+        let default = [
+            PathBuf::from("/var/task/schemas"),
+            PathBuf::from("/opt/schemas"),
+        ];
+        assert_eq!(folders(&[package]), default);
+        assert_eq!(folders(&[package, (SCHEMAS, "")]), default);
+        assert_eq!(
+            folders(&[package, (SCHEMAS, "/shop")]),
+            [PathBuf::from("/shop")]
+        );
     }
 
     #[test]

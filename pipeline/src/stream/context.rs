@@ -1,11 +1,13 @@
 //! What an invocation needs: made once, never changed.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use dynalake_schemas::Catalog;
 
-use super::config::{Config, DEFAULT_PUT_CONCURRENCY};
+use super::config::{Config, DEFAULT_PUT_CONCURRENCY, SCHEMAS, schema_folders};
 use super::error::StreamError;
 use crate::pipeline::{Partitioning, Pipeline, Secrets};
 use crate::store::Store;
@@ -61,28 +63,24 @@ impl Context {
         self
     }
 
-    /// Reads the schemas and opens the store of a configuration.
+    /// Reads the configuration and the schemas, and opens the store.
     ///
     /// # Errors
-    /// No schema folder, or all problems of the schemas.
-    pub fn open(config: &Config) -> Result<Self, StreamError> {
-        let Some(folder) = config.schemas.iter().find(|folder| folder.is_dir()) else {
-            let folders: Vec<String> = config
-                .schemas
-                .iter()
-                .map(|folder| folder.display().to_string())
-                .collect();
-            return Err(StreamError::Config(format!(
-                "{}: there is no schema folder at {}; deploy one with the function or say where it is",
-                super::config::SCHEMAS,
-                folders.join(" or ")
-            )));
+    /// All problems of both at once, one per line.
+    pub fn from_vars(vars: &BTreeMap<String, String>) -> Result<Self, StreamError> {
+        let config = Config::from_vars(vars.clone()).map_err(|error| error.to_string());
+        let catalog = load_catalog(&schema_folders(vars));
+        let (config, catalog) = match (config, catalog) {
+            (Ok(config), Ok(catalog)) => (config, catalog),
+            (config, catalog) => {
+                let problems = [config.err(), catalog.err()];
+                let problems: Vec<String> = problems.into_iter().flatten().collect();
+                return Err(StreamError::Config(problems.join("\n")));
+            }
         };
-        let catalog =
-            Catalog::load(folder).map_err(|problems| StreamError::Config(problems.to_string()))?;
         let context = Self::new(Arc::new(catalog), config.secrets.clone(), config.store())?
             .with_put_concurrency(config.put_concurrency);
-        Ok(match &config.source_table {
+        Ok(match config.source_table {
             Some(table) => context.with_source_table(table),
             None => context,
         })
@@ -96,5 +94,77 @@ impl Context {
     /// The lake's store.
     pub fn store(&self) -> &Store {
         &self.store
+    }
+}
+
+/// Reads the first of these folders that exists.
+fn load_catalog(folders: &[PathBuf]) -> Result<Catalog, String> {
+    let Some(folder) = folders.iter().find(|folder| folder.is_dir()) else {
+        let folders: Vec<String> = folders
+            .iter()
+            .map(|folder| folder.display().to_string())
+            .collect();
+        return Err(format!(
+            "{SCHEMAS}: there is no schema folder at {}; deploy one with the function or say where \
+             it is",
+            folders.join(" or ")
+        ));
+    };
+    Catalog::load(folder).map_err(|problems| problems.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::config::{HMAC_KEY, LAKE, S3_PATH_STYLE, SOURCE_TABLE};
+    use super::*;
+
+    fn vars(given: &[(&str, &str)]) -> BTreeMap<String, String> {
+        given
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect()
+    }
+
+    fn refused(given: &[(&str, &str)]) -> String {
+        let error = Context::from_vars(&vars(given)).map(|_| ()).unwrap_err();
+        assert_eq!(error.error_type(), "dynalake.Config");
+        error.chain()
+    }
+
+    const LAKE_TOML: &str = "database = \"shop\"\n[source]\npartition_key = \"PK\"\n";
+    const USER_TOML: &str = "entity = \"user\"\ntable = \"users\"\nversion = 1\n\
+        [match]\npartition_key = \"USER#{id}\"\n[columns]\nid = \"string\"\n\
+        email = { type = \"string\", transform = \"hmac_sha256\" }\n";
+
+    #[test]
+    fn problems_of_configuration_and_schemas_come_together() {
+        let text = refused(&[(S3_PATH_STYLE, "perhaps"), (SCHEMAS, "/no/such/folder")]);
+        for part in [LAKE, S3_PATH_STYLE, "/no/such/folder"] {
+            assert!(text.contains(part), "{text}");
+        }
+        let folder = tempfile::TempDir::new().unwrap();
+        let schemas = folder.path().to_str().unwrap();
+        std::fs::write(folder.path().join("lake.toml"), "database = 7").unwrap();
+        let text = refused(&[(SCHEMAS, schemas)]);
+        assert!(text.contains(LAKE) && text.contains("lake.toml"), "{text}");
+    }
+
+    #[test]
+    fn a_key_that_the_schemas_need_is_required() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let schemas = folder.path().to_str().unwrap();
+        std::fs::write(folder.path().join("lake.toml"), LAKE_TOML).unwrap();
+        std::fs::write(folder.path().join("user.toml"), USER_TOML).unwrap();
+        let text = refused(&[(LAKE, "./lake"), (SCHEMAS, schemas)]);
+        assert!(text.contains(HMAC_KEY) && text.contains("email"), "{text}");
+        let given = [
+            (LAKE, "./lake"),
+            (SCHEMAS, schemas),
+            (HMAC_KEY, "0123456789abcdef"),
+            (SOURCE_TABLE, "shop-prod"),
+        ];
+        let context = Context::from_vars(&vars(&given)).unwrap();
+        assert_eq!(context.source_table.as_deref(), Some("shop-prod"));
+        assert_eq!(context.catalog().database, "shop");
     }
 }

@@ -1,5 +1,8 @@
 //! The edge to Lambda: what is logged and answered for an invocation, and the report of a start that
 //! failed. Printing and the process itself belong to the binary.
+//!
+//! A body that is not JSON never gets here: `lambda_runtime` refuses it under its own error type, and
+//! the function lives on.
 
 use std::cell::RefCell;
 use std::io::{self, Read, Write};

@@ -113,13 +113,28 @@ struct Example {
 }
 
 fn overlap(a: &Matcher, a_keys: &Keys, b: &Matcher, b_keys: &Keys) -> Option<Example> {
-    if are_disjoint(&a.attributes, &b.attributes) {
+    if are_disjoint(&a.attributes, &b.attributes)
+        || begin_apart(&a.partition_key, &b.partition_key)
+        || begin_apart(&a.sort_key, &b.sort_key)
+    {
         return None;
     }
     Some(Example {
         partition_key: common_text(&a_keys.partition_key, &b_keys.partition_key)?,
         sort_key: common_text(&a_keys.sort_key, &b_keys.sort_key)?,
     })
+}
+
+/// Whether the first literals already tell all alternatives apart: what most entities differ in,
+/// without a search.
+fn begin_apart(a: &[Template], b: &[Template]) -> bool {
+    let meet = |one: &str, other: &str| one.starts_with(other) || other.starts_with(one);
+    !a.is_empty()
+        && !b.is_empty()
+        && !a.iter().any(|one| {
+            b.iter()
+                .any(|other| meet(one.beginning(), other.beginning()))
+        })
 }
 
 /// Which of two overlapping entities comes first; `None` if neither is strictly more specific.
