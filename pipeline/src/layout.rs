@@ -11,11 +11,12 @@
 
 use arrow::array::{Array, AsArray, RecordBatch, StringArray};
 use arrow::datatypes::TimestampMillisecondType;
-use chrono::{DateTime, Datelike, Days, NaiveDate};
+use chrono::{DateTime, Datelike};
 use dynalake_schemas::Entity;
 use sha2::{Digest, Sha256};
 
 use crate::quarantine::QuarantineEntry;
+use crate::time::{DAY_MS, format_date};
 
 /// Folder of change objects.
 pub const CHANGES: &str = "changes";
@@ -23,9 +24,6 @@ pub const CHANGES: &str = "changes";
 pub const SNAPSHOT: &str = "snapshot";
 /// Folder of quarantined records.
 pub const QUARANTINE: &str = "quarantine";
-
-/// Milliseconds of a day.
-pub const DAY_MS: i64 = 86_400_000;
 
 /// Hex digits of a digest in a key: 64 bits, so that two of a table's objects of one day with the
 /// same first and last sequence number differ but for one chance in 10^19.
@@ -97,18 +95,12 @@ pub fn day_of(at_ms: i64) -> i32 {
 /// Days outside the years 0 to 9999, which no query engine's date partitions hold, become the
 /// nearest day inside.
 pub fn day_text(day: i32) -> String {
-    let epoch = NaiveDate::default();
-    let distance = Days::new(u64::from(day.unsigned_abs()));
-    let date = if day < 0 {
-        epoch.checked_sub_days(distance)
-    } else {
-        epoch.checked_add_days(distance)
-    };
-    match date {
-        Some(date) if (0..=9999).contains(&date.year()) => date.format("%Y-%m-%d").to_string(),
-        _ if day < 0 => "0000-01-01".to_owned(),
-        _ => "9999-12-31".to_owned(),
-    }
+    // Other years have a sign and more digits.
+    let text = format_date(day).filter(|text| text.len() == "YYYY-MM-DD".len());
+    text.unwrap_or_else(|| {
+        let nearest = if day < 0 { "0000-01-01" } else { "9999-12-31" };
+        nearest.to_owned()
+    })
 }
 
 /// `YYYYMMDDTHHMMSSZ` of an export's time in milliseconds since 1970-01-01 UTC: the value of the
