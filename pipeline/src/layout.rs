@@ -38,8 +38,9 @@ const NO_SEQUENCE_NUMBER: &str = "0";
 /// Key of a batch of changes of one table and day:
 /// `changes/<table>/dt=YYYY-MM-DD/<first sequence number>-<last>-<digest>.parquet`.
 ///
-/// The digest is over stream label, event id and sequence number of every row in order; a row
-/// without a sequence number counts with its keys and time instead.
+/// The digest is over stream label, event id, sequence number, operation and keys of every row in
+/// order. The first three name a change; the others keep apart what hand-made events, which often
+/// share their numbers, call the same. A row without a sequence number counts with its time too.
 pub fn change_key(entity: &Entity, day: i32, batch: &RecordBatch) -> String {
     let (first, last) = sequence_bounds(batch);
     format!(
@@ -135,7 +136,7 @@ fn strip(number: Option<&str>) -> &str {
 fn batch_digest(batch: &RecordBatch) -> String {
     let text = |name| text_column(batch, name);
     let (streams, events, numbers) = (text("_stream"), text("_event_id"), text("_seq"));
-    let (partition_keys, sort_keys) = (text("_pk"), text("_sk"));
+    let (operations, partition_keys, sort_keys) = (text("_op"), text("_pk"), text("_sk"));
     let times = batch
         .column_by_name("_at")
         .and_then(|column| column.as_primitive_opt::<TimestampMillisecondType>());
@@ -144,9 +145,10 @@ fn batch_digest(batch: &RecordBatch) -> String {
         feed(&mut digest, cell(streams, row));
         feed(&mut digest, cell(events, row));
         feed(&mut digest, cell(numbers, row));
+        feed(&mut digest, cell(operations, row));
+        feed(&mut digest, cell(partition_keys, row));
+        feed(&mut digest, cell(sort_keys, row));
         if cell(numbers, row).is_none() {
-            feed(&mut digest, cell(partition_keys, row));
-            feed(&mut digest, cell(sort_keys, row));
             let at = times
                 .filter(|times| times.is_valid(row))
                 .map(|times| times.value(row));

@@ -89,6 +89,9 @@ fn other_records_have_another_key() {
     let mut other_stream = row("b", "3");
     other_stream.0 = Some("2026-12-01T00:00:00.000".to_owned());
     assert_ne!(both, key(&[row("a", "1"), other_stream]));
+    let mut other_item = row("b", "3");
+    other_item.3 = "USER#2".to_owned();
+    assert_ne!(both, key(&[row("a", "1"), other_item]));
     // Values do not run into each other.
     assert_ne!(
         key(&[row("ab", "1"), row("c", "1")]),
