@@ -83,7 +83,8 @@ pub fn rebuild_item(
         let ColumnSource::Attribute(name) = &column.source else {
             continue;
         };
-        if matches!(name, AttributeName::Named(name) if derived.contains(name)) {
+        if matches!(name, AttributeName::Named(name) if derived.contains(&naming::column_name(name)))
+        {
             continue;
         }
         let Some(array) = batch.column_by_name(&column.name) else {

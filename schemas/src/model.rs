@@ -101,7 +101,8 @@ pub enum ColumnSource {
 pub enum AttributeName {
     /// Only the attribute of exactly this name (`attribute = "…"`).
     Exact(String),
-    /// The attribute of exactly this name, else the one that `naming::column_name` turns into it.
+    /// The attribute of exactly this name (the column's, in the table's `attribute_case`), else the
+    /// one that `naming::column_name` turns into the same column name.
     Named(String),
 }
 
@@ -118,7 +119,8 @@ impl AttributeName {
         match self {
             Self::Exact(name) => name == attribute,
             Self::Named(name) => {
-                name == attribute || crate::naming::column_name(attribute) == *name
+                name == attribute
+                    || crate::naming::column_name(attribute) == crate::naming::column_name(name)
             }
         }
     }

@@ -37,6 +37,52 @@ pub fn column_name(attribute: &str) -> String {
     name
 }
 
+/// How a table's applications spell attribute names (`attribute_case` in `lake.toml`): which
+/// attribute a column or member stands for that names none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AttributeCase {
+    /// As the column: `order_id`.
+    Snake,
+    /// `orderId`.
+    Camel,
+    /// `OrderId`.
+    Pascal,
+}
+
+impl AttributeCase {
+    /// The attribute that a column of this name stands for. The column's own name where the naming
+    /// function would not lead back from the other spelling.
+    ///
+    /// ```
+    /// use dynalake_schemas::naming::AttributeCase;
+    /// assert_eq!(AttributeCase::Camel.attribute("order_id"), "orderId");
+    /// assert_eq!(AttributeCase::Pascal.attribute("status"), "Status");
+    /// assert_eq!(AttributeCase::Camel.attribute("gsi_1"), "gsi_1");
+    /// ```
+    pub fn attribute(self, column: &str) -> String {
+        if self == Self::Snake {
+            return column.to_owned();
+        }
+        let mut spelled = String::with_capacity(column.len());
+        let mut capital = self == Self::Pascal;
+        for character in column.chars() {
+            if character == '_' {
+                capital = true;
+            } else if capital {
+                spelled.push(character.to_ascii_uppercase());
+                capital = false;
+            } else {
+                spelled.push(character);
+            }
+        }
+        if column_name(&spelled) == column {
+            spelled
+        } else {
+            column.to_owned()
+        }
+    }
+}
+
 /// Whether a name can be a column or struct member as it stands: `[a-z0-9_]+`, at most 255 long
 /// (the limit of Glue and Athena).
 pub fn is_column_name(name: &str) -> bool {

@@ -96,7 +96,7 @@ impl Names {
             claims.extend(
                 self.wanted
                     .iter()
-                    .filter(|(_, wanted)| matches!(wanted, AttributeName::Named(name) if *name == derived))
+                    .filter(|(_, wanted)| matches!(wanted, AttributeName::Named(name) if naming::column_name(name) == derived))
                     .map(|&(column, _)| Claim { column, by_name: false }),
             );
         }

@@ -10,7 +10,7 @@ use crate::model::{
     AttributeName, CaptureKind, Column, ColumnSource, ColumnType, Matcher, OnMismatch, Segment,
     Source, StringFormat, Transform,
 };
-use crate::naming::{column_name, is_column_name, is_reserved_in_select};
+use crate::naming::{AttributeCase, column_name, is_column_name, is_reserved_in_select};
 use crate::problem::{Place, Problems};
 use crate::types;
 
@@ -21,6 +21,7 @@ const PARTITION_COLUMNS: &[&str] = &["dt", "export"];
 struct Context<'c> {
     matcher: &'c Matcher,
     source: Option<&'c Source>,
+    case: AttributeCase,
     /// The entity's choice.
     on_mismatch: OnMismatch,
 }
@@ -37,6 +38,7 @@ pub(crate) fn read(
     let context = Context {
         matcher,
         source: lake.map(|lake| &lake.source),
+        case: lake.map_or(AttributeCase::Snake, |lake| lake.case),
         on_mismatch,
     };
     let mut columns: Vec<Column> = Vec::new();
@@ -125,10 +127,11 @@ fn column(
         .iter()
         .position(|capture| capture == name);
     if let Some(text) = entry.item.as_str() {
-        let ty = parse_type(text, &entry.place, problems)?;
+        let mut ty = parse_type(text, &entry.place, problems)?;
+        formats::apply_case(&mut ty, context.case);
         let source = match capture {
             Some(index) => ColumnSource::Capture(index),
-            None => ColumnSource::Attribute(AttributeName::Named(name.to_owned())),
+            None => ColumnSource::Attribute(AttributeName::Named(context.case.attribute(name))),
         };
         let column = Column {
             name: name.to_owned(),
@@ -167,7 +170,7 @@ fn column(
             ColumnSource::Attribute(AttributeName::Exact(attribute.to_owned()))
         }
         (Some(index), None) => ColumnSource::Capture(index),
-        (None, None) => ColumnSource::Attribute(AttributeName::Named(name.to_owned())),
+        (None, None) => ColumnSource::Attribute(AttributeName::Named(context.case.attribute(name))),
     };
     let on_mismatch = on_mismatch(&mut section, context.on_mismatch, problems);
     let lossless = section.boolean("lossless", problems);
@@ -179,6 +182,7 @@ fn column(
     let file = section.file();
     section.finish(problems);
     let mut ty = ty?;
+    formats::apply_case(&mut ty, context.case);
     if let Some((format, place)) = format {
         formats::apply_format(&mut ty, name, "", format, &place, problems);
     }
@@ -424,7 +428,7 @@ fn check_attributes(columns: &[Column], places: &BTreeMap<String, Place>, proble
                 }
                 _ => continue,
             };
-            if column_name(exact.1) == *named.1 {
+            if column_name(exact.1) == column_name(named.1) {
                 problems.warning(
                     place,
                     format!(

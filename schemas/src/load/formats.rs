@@ -9,12 +9,31 @@ use chrono::{DateTime, Datelike, NaiveDate, Utc};
 
 use super::source::{Entry, Section, SourceFile, type_name};
 use crate::model::{AttributeName, ColumnType, Member, StringFormat, TimeFormat};
+use crate::naming::AttributeCase;
 use crate::problem::{Place, Problems, did_you_mean, list_names};
 
 const TIME_FORMATS: &[&str] = &["iso8601", "epoch_s", "epoch_ms", "epoch_us"];
 
 /// What is wrong and what to do.
 type Fault = (String, String);
+
+/// Spells the attributes of all struct members after the table's case.
+pub(crate) fn apply_case(ty: &mut ColumnType, case: AttributeCase) {
+    match ty {
+        ColumnType::Array(child)
+        | ColumnType::Set(child)
+        | ColumnType::Map { value: child, .. } => {
+            apply_case(&mut child.ty, case);
+        }
+        ColumnType::Struct(members) => {
+            for member in members {
+                member.attribute = AttributeName::Named(case.attribute(&member.name));
+                apply_case(&mut member.ty, case);
+            }
+        }
+        _ => {}
+    }
+}
 
 /// `format = "…"` of a column, or one entry of `formats`.
 pub(crate) fn apply_format(

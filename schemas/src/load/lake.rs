@@ -2,7 +2,7 @@
 
 use super::source::{Entry, Section, SourceFile, type_name};
 use crate::model::{KeyAttribute, KeyType, Source};
-use crate::naming::{column_name, is_table_name};
+use crate::naming::{AttributeCase, column_name, is_table_name};
 use crate::problem::Problems;
 use crate::template::DEFAULT_SEPARATOR;
 
@@ -12,6 +12,7 @@ pub(crate) struct Lake {
     pub(crate) source: Source,
     /// Separator of key parts where an entity gives none.
     pub(crate) separator: String,
+    pub(crate) case: AttributeCase,
 }
 
 /// Plumbing that nobody wants as columns: attributes which global tables of 2017 add to every item.
@@ -33,12 +34,14 @@ pub(crate) fn read(file: &SourceFile, problems: &mut Problems) -> Option<Lake> {
         );
         return None;
     };
+    let case = attribute_case(&mut section, problems);
     let (source, separator) = source_table(&mut section, problems)?;
     section.finish(problems);
     Some(Lake {
         database,
         source,
         separator,
+        case,
     })
 }
 
@@ -121,6 +124,23 @@ fn source_table(section: &mut Section<'_>, problems: &mut Problems) -> Option<(S
         },
         separator,
     ))
+}
+
+/// `attribute_case = "camel"` of `[source]`.
+fn attribute_case(section: &mut Section<'_>, problems: &mut Problems) -> AttributeCase {
+    match section.string("attribute_case", problems) {
+        None | Some(("snake", _)) => AttributeCase::Snake,
+        Some(("camel", _)) => AttributeCase::Camel,
+        Some(("pascal", _)) => AttributeCase::Pascal,
+        Some((other, place)) => {
+            problems.error(
+                &place,
+                format!("`{other}` is not a way to spell attribute names"),
+                "write \"snake\" (`order_id`, the default), \"camel\" (`orderId`) or \"pascal\" (`OrderId`)",
+            );
+            AttributeCase::Snake
+        }
+    }
 }
 
 /// `separator = "#"` of `[source]` or `[match]`.

@@ -599,3 +599,49 @@ fn types_told_apart_by_an_attribute_need_no_priority() {
     assert_eq!(route(Some("z")), "unmatched");
     assert_eq!(catalog.possible_by_keys("x", Some("y")), [0, 1, 2, 3]);
 }
+
+#[test]
+fn columns_and_members_stand_for_attributes_in_the_case_of_the_table() {
+    let lake = |case: &str| {
+        format!(
+            "database = \"shop\"\n[source]\npartition_key = \"PK\"\nattribute_case = \"{case}\"\n"
+        )
+    };
+    let order = "entity = \"order\"\ntable = \"orders\"\nversion = 1\n[match]\npartition_key = \"O#{order_id}\"\n\
+        [columns]\norder_id = \"string\"\nplaced_by = \"string\"\n\
+        lines = { type = \"array<struct<unit_price:int,sku_code:string>>\", fields = { sku_code = \"SKU\" } }\n\
+        at = { type = \"string\", attribute = \"created_at\" }\n";
+    let names = |case: &str| {
+        let folder = folder(&[("lake.toml", lake(case).as_str()), ("order.toml", order)]);
+        let order = &catalog(folder.path()).entities[0];
+        let attribute = |column: &Column| match &column.source {
+            ColumnSource::Attribute(name) => name.as_str().to_owned(),
+            ColumnSource::Capture(_) => "(capture)".to_owned(),
+        };
+        let mut names: Vec<_> = order.columns.iter().map(attribute).collect();
+        if let ColumnType::Array(child) = &order.columns[2].ty
+            && let ColumnType::Struct(members) = &child.ty
+        {
+            names.extend(
+                members
+                    .iter()
+                    .map(|member| member.attribute.as_str().to_owned()),
+            );
+        }
+        names.join(" ")
+    };
+    assert_eq!(
+        names("snake"),
+        "(capture) placed_by lines created_at unit_price SKU"
+    );
+    assert_eq!(
+        names("camel"),
+        "(capture) placedBy lines created_at unitPrice SKU"
+    );
+    assert_eq!(
+        names("pascal"),
+        "(capture) PlacedBy Lines created_at UnitPrice SKU"
+    );
+    let folder = folder(&[("lake.toml", lake("kebab").as_str()), ("order.toml", order)]);
+    assert_says(&errors(folder.path()), &["`kebab`", "camel"]);
+}

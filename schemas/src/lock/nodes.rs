@@ -4,6 +4,7 @@
 use crate::model::{
     AttributeName, ColumnSource, ColumnType, Entity, StringFormat, TimeFormat, Transform,
 };
+use crate::naming::column_name;
 
 /// A column or a part of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,8 +106,8 @@ pub(crate) fn nodes(entity: &Entity) -> Vec<Node> {
 
 fn reads(attribute: &AttributeName) -> Option<String> {
     match attribute {
-        AttributeName::Exact(name) => Some(name.clone()),
-        AttributeName::Named(_) => None,
+        AttributeName::Named(name) if column_name(name) == *name => None,
+        AttributeName::Exact(name) | AttributeName::Named(name) => Some(name.clone()),
     }
 }
 

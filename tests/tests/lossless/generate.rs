@@ -95,7 +95,10 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
                 lines.push_str("\npk = \"string\"");
             }
             Case {
-                catalog: catalog(&lines),
+                catalog: catalog(
+                    &lines,
+                    ["snake", "camel", "pascal"][usize::try_from(seed % 3).unwrap()],
+                ),
                 items,
             }
         })
@@ -103,7 +106,7 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
 
 /// A catalog with one column `value`.
 pub(crate) fn one_column(ty: &str) -> Catalog {
-    catalog(&column_line("value", ty, "iso8601"))
+    catalog(&column_line("value", ty, "iso8601"), "snake")
 }
 
 fn column() -> impl Strategy<Value = (&'static str, &'static str)> {
@@ -123,12 +126,14 @@ fn column_line(name: &str, ty: &str, format: &str) -> String {
     }
 }
 
-fn catalog(columns: &str) -> Catalog {
+fn catalog(columns: &str, case: &str) -> Catalog {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
     write(
         "lake.toml",
-        "database = \"random\"\n[source]\ntable = \"t\"\npartition_key = \"PK\"\n",
+        &format!(
+            "database = \"random\"\n[source]\npartition_key = \"PK\"\nattribute_case = \"{case}\"\n"
+        ),
     );
     let entity = "entity = \"item\"\ntable = \"items\"\nversion = 1\n[match]\npartition_key = \"I#{number}\"\n";
     write(
