@@ -13,8 +13,11 @@ use dynalake_tests::{corpus, corpus_files};
 
 use crate::{oracle, snapshot, through_parquet};
 
+/// Tables and the rows that each must get.
+type Rows = &'static [(&'static str, u64)];
+
 /// A set, its schemas, and the rows that each table must get.
-const SETS: &[(&str, &str, &[(&str, u64)])] = &[
+const SETS: &[(&str, &str, Rows)] = &[
     // Told apart by a type attribute.
     (
         "amazon-dynamodb-design-patterns-AnOnlineShop-10",

@@ -1,5 +1,7 @@
 //! Random items, in random spellings, and random schemas that often (not always) fit them.
 
+use std::fmt::Write as _;
+
 use dynalake_schemas::Catalog;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -282,7 +284,7 @@ fn spell_text(text: &str, spelling: &mut Spelling) -> String {
         let escape = character < ' ' || matches!(character, '"' | '\\') || spelling.choose(20) == 0;
         if escape {
             for unit in character.encode_utf16(&mut [0; 2]) {
-                spelled.push_str(&format!("\\u{unit:04x}"));
+                write!(spelled, "\\u{unit:04x}").unwrap();
             }
         } else {
             spelled.push(character);
