@@ -83,6 +83,12 @@ impl StoreError {
         )
     }
 
+    /// The test hook's failure.
+    pub(super) fn stopped(operation: &'static str, address: String) -> Self {
+        let message = "the store was stopped".to_owned();
+        Self::new(operation, address, StoreErrorKind::Other, message)
+    }
+
     pub(super) fn changed(operation: &'static str, address: String, message: String) -> Self {
         Self::new(operation, address, StoreErrorKind::Changed, message)
     }

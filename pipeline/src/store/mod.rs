@@ -8,6 +8,7 @@
 //! that begin with a dot, which are this module's temporary files.
 
 mod error;
+mod fuse;
 mod local;
 mod reader;
 pub mod s3;
@@ -17,6 +18,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
+
+use fuse::Fuse;
 
 pub use error::{StoreError, StoreErrorKind};
 pub use reader::ObjectReader;
@@ -36,7 +39,11 @@ pub struct ObjectMeta {
 
 /// A place for objects. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Store(Inner);
+pub struct Store {
+    inner: Inner,
+    /// Test hook.
+    fuse: Option<Fuse>,
+}
 
 #[derive(Debug, Clone)]
 enum Inner {
@@ -47,7 +54,7 @@ enum Inner {
 impl Store {
     /// A local folder; it need not exist yet.
     pub fn local(root: impl Into<PathBuf>) -> Self {
-        Self(Inner::Local(local::LocalStore::new(root.into())))
+        Self::new(Inner::Local(local::LocalStore::new(root.into())))
     }
 
     /// A bucket, or the part of it under `prefix` (without slashes at its ends; may be empty).
@@ -57,7 +64,7 @@ impl Store {
         prefix: &str,
         options: S3Options,
     ) -> Self {
-        Self(Inner::S3(s3::S3Store::new(
+        Self::new(Inner::S3(s3::S3Store::new(
             client,
             bucket.into(),
             prefix,
@@ -65,9 +72,24 @@ impl Store {
         )))
     }
 
+    fn new(inner: Inner) -> Self {
+        Self { inner, fuse: None }
+    }
+
+    /// Test hook: this store, of which only so many more operations succeed (clones count together).
+    /// All later ones fail without effect, as if the process had died there.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn stopping_after(&self, operations: u64) -> Self {
+        Self {
+            inner: self.inner.clone(),
+            fuse: Some(Fuse::new(operations)),
+        }
+    }
+
     /// Path or `s3://` address of a key, for messages.
     pub fn address(&self, key: &str) -> String {
-        match &self.0 {
+        match &self.inner {
             Inner::Local(store) => store.address(key),
             Inner::S3(store) => store.address(key),
         }
@@ -76,7 +98,7 @@ impl Store {
     /// Writes an object whole, replacing one that is there. Durable on return.
     pub async fn put(&self, key: &str, body: Bytes) -> Result<(), StoreError> {
         self.check("put", key)?;
-        match &self.0 {
+        match &self.inner {
             Inner::Local(store) => store.put(key, body).await,
             Inner::S3(store) => store.put(key, body).await,
         }
@@ -85,7 +107,7 @@ impl Store {
     /// Like [`Store::put`], from a file, which must not change meanwhile; memory stays bounded.
     pub async fn put_file(&self, key: &str, path: &Path) -> Result<(), StoreError> {
         self.check("put", key)?;
-        match &self.0 {
+        match &self.inner {
             Inner::Local(store) => store.put_file(key, path).await,
             Inner::S3(store) => store.put_file(key, path).await,
         }
@@ -97,7 +119,7 @@ impl Store {
     /// is tried again and meets its own object. Where it matters, read the object and compare.
     pub async fn put_if_absent(&self, key: &str, body: Bytes) -> Result<bool, StoreError> {
         self.check("put", key)?;
-        match &self.0 {
+        match &self.inner {
             Inner::Local(store) => store.put_if_absent(key, body).await,
             Inner::S3(store) => store.put_if_absent(key, body).await,
         }
@@ -106,7 +128,7 @@ impl Store {
     /// Reads an object whole; `None` when there is none.
     pub async fn get(&self, key: &str) -> Result<Option<Bytes>, StoreError> {
         self.check("get", key)?;
-        match &self.0 {
+        match &self.inner {
             Inner::Local(store) => store.get(key).await,
             Inner::S3(store) => store.get(key).await,
         }
@@ -115,7 +137,7 @@ impl Store {
     /// Reads exactly these bytes; an object that ends before them is an error.
     pub async fn get_range(&self, key: &str, range: Range<u64>) -> Result<Bytes, StoreError> {
         self.check("get", key)?;
-        match &self.0 {
+        match &self.inner {
             Inner::Local(store) => store.get_range(key, range).await,
             Inner::S3(store) => store.get_range(key, range).await,
         }
@@ -125,7 +147,7 @@ impl Store {
     /// bucket.
     pub async fn head(&self, key: &str) -> Result<Option<ObjectMeta>, StoreError> {
         self.check("head", key)?;
-        match &self.0 {
+        match &self.inner {
             Inner::Local(store) => store.head(key).await,
             Inner::S3(store) => store.head(key).await,
         }
@@ -136,7 +158,8 @@ impl Store {
     /// As in S3 the prefix is text, not a folder: `changes/ord` finds `changes/orders/…`. Names that
     /// begin with a dot are left out. A folder that is not there holds no objects.
     pub async fn list(&self, prefix: &str) -> Result<Vec<ObjectMeta>, StoreError> {
-        match &self.0 {
+        self.admit("list", prefix)?;
+        match &self.inner {
             Inner::Local(store) => store.list(prefix).await,
             Inner::S3(store) => store.list(prefix).await,
         }
@@ -148,7 +171,7 @@ impl Store {
     /// object is replaced meanwhile.
     pub async fn open_read(&self, key: &str) -> Result<ObjectReader, StoreError> {
         self.check("get", key)?;
-        match &self.0 {
+        match &self.inner {
             Inner::Local(store) => store.open_read(key).await,
             Inner::S3(store) => store.open_read(key).await,
         }
@@ -157,13 +180,22 @@ impl Store {
     /// Removes an object; one that is not there is no error.
     pub async fn delete(&self, key: &str) -> Result<(), StoreError> {
         self.check("delete", key)?;
-        match &self.0 {
+        match &self.inner {
             Inner::Local(store) => store.delete(key).await,
             Inner::S3(store) => store.delete(key).await,
         }
     }
 
     fn check(&self, operation: &'static str, key: &str) -> Result<(), StoreError> {
-        check_key(key).map_err(|problem| StoreError::bad_key(operation, self.address(key), problem))
+        check_key(key)
+            .map_err(|problem| StoreError::bad_key(operation, self.address(key), problem))?;
+        self.admit(operation, key)
+    }
+
+    fn admit(&self, operation: &'static str, key: &str) -> Result<(), StoreError> {
+        match &self.fuse {
+            Some(fuse) if !fuse.holds() => Err(StoreError::stopped(operation, self.address(key))),
+            _ => Ok(()),
+        }
     }
 }
