@@ -11,6 +11,7 @@
 pub mod baseline;
 mod batch;
 mod counts;
+pub mod current;
 mod decode;
 pub mod encode;
 pub mod json;

@@ -34,7 +34,7 @@ impl LocalStore {
         self.path(key).display().to_string()
     }
 
-    fn path(&self, key: &str) -> PathBuf {
+    pub(super) fn path(&self, key: &str) -> PathBuf {
         // `join` would let an absolute key replace the root; keys are checked, addresses are not.
         self.root.join(key.trim_start_matches('/'))
     }

@@ -95,6 +95,14 @@ impl Store {
         }
     }
 
+    /// The file of a key in a local store; `None` for a store that is not local.
+    pub fn local_path(&self, key: &str) -> Option<PathBuf> {
+        match &self.inner {
+            Inner::Local(store) => Some(store.path(key)),
+            Inner::S3(_) => None,
+        }
+    }
+
     /// Writes an object whole, replacing one that is there. Durable on return.
     pub async fn put(&self, key: &str, body: Bytes) -> Result<(), StoreError> {
         self.check("put", key)?;
