@@ -43,6 +43,17 @@ pub enum CurrentError {
         /// Its type in the table.
         expected: String,
     },
+    /// Files of the table do not go together.
+    #[error(
+        "files of table `{table}` have column `{column}` in types that do not go together; \
+         give the schemas (`--schemas DIR`)"
+    )]
+    Types {
+        /// Table.
+        table: String,
+        /// Column.
+        column: String,
+    },
     /// The spool folder failed.
     #[error("temporary file `{path}`: {source}")]
     Spool {

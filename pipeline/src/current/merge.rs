@@ -16,12 +16,14 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use super::adapt::adapt;
 use super::error::CurrentError;
 use super::runs::{Run, spilled_run, unreadable};
-use crate::encode::ObjectWriter;
+use crate::encode::{ObjectMetadata, ObjectWriter};
 
 /// Rows that an open run holds decoded.
 const CURSOR_ROWS: usize = 1024;
 /// Rows of a merged batch.
 const OUTPUT_ROWS: usize = 4096;
+/// Rows of a spilled row group.
+const SPILLED_ROWS: usize = 16 * OUTPUT_ROWS;
 /// Memory that an open run is counted with: its decoded rows and the page it reads from, per column.
 const CURSOR_BYTES: usize = 4 << 20;
 /// Open files are few on many systems (1,024 in Lambda).
@@ -41,35 +43,57 @@ pub fn fan_in(memory_bytes: usize) -> usize {
 /// A run cannot be read, or the spool cannot be written.
 pub fn merge(
     entity: &Entity,
+    runs: Vec<Run>,
+    memory_bytes: usize,
+    spool: &Path,
+) -> Result<Merge, CurrentError> {
+    merge_as(
+        &entity.arrow_schema(),
+        &ObjectMetadata::from(entity),
+        runs,
+        memory_bytes,
+        spool,
+    )
+}
+
+/// [`merge`] into batches of any schema that the runs' rows can be read as.
+///
+/// # Errors
+/// As [`merge`].
+pub fn merge_as(
+    schema: &SchemaRef,
+    metadata: &ObjectMetadata,
     mut runs: Vec<Run>,
     memory_bytes: usize,
     spool: &Path,
 ) -> Result<Merge, CurrentError> {
-    let schema = entity.arrow_schema();
     let most = fan_in(memory_bytes);
     let mut pass = 0_u32;
     while runs.len() > most {
         let mut merged = Vec::with_capacity(runs.len() / most + 1);
         for (number, group) in runs.chunks(most).enumerate() {
-            let path = spool.join(format!("{}-{pass}-{number}.parquet", entity.table));
-            merged.push(spill(
-                entity,
-                Merge::open(Arc::clone(&schema), group)?,
-                path,
-            )?);
+            let path = spool.join(format!("{}-{pass}-{number}.parquet", metadata.table));
+            let merge = Merge::open(Arc::clone(schema), group)?;
+            merged.push(spill(schema, metadata, merge, path)?);
         }
         runs = merged;
         pass += 1;
     }
-    Merge::open(schema, &runs)
+    Merge::open(Arc::clone(schema), &runs)
 }
 
-fn spill(entity: &Entity, merge: Merge, path: PathBuf) -> Result<Run, CurrentError> {
+fn spill(
+    schema: &SchemaRef,
+    metadata: &ObjectMetadata,
+    merge: Merge,
+    path: PathBuf,
+) -> Result<Run, CurrentError> {
     let file = std::fs::File::create(&path).map_err(|source| CurrentError::Spool {
         path: path.clone(),
         source,
     })?;
-    let mut writer = ObjectWriter::new(entity, std::io::BufWriter::new(file))?;
+    let file = std::io::BufWriter::new(file);
+    let mut writer = ObjectWriter::with_schema(Arc::clone(schema), metadata, file)?;
     let mut pending: Vec<RecordBatch> = Vec::new();
     let mut rows = 0;
     for batch in merge {
@@ -77,7 +101,7 @@ fn spill(entity: &Entity, merge: Merge, path: PathBuf) -> Result<Run, CurrentErr
         rows += batch.num_rows();
         pending.push(batch);
         // Row groups of some size: each has its own pages.
-        if rows >= 16 * OUTPUT_ROWS {
+        if rows >= SPILLED_ROWS {
             writer.write(&concat(&pending)?)?;
             pending.clear();
             rows = 0;

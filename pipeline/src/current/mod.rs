@@ -16,9 +16,10 @@ pub mod merge;
 mod read;
 pub mod rule;
 pub mod runs;
+mod schema;
 mod state;
 #[cfg(test)]
 mod tests;
 
 pub use error::CurrentError;
-pub use read::{AsOf, CurrentReport, MergeOptions, current_rows};
+pub use read::{AsOf, CurrentReport, MergeOptions, TableState, current_rows};

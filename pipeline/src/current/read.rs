@@ -3,16 +3,23 @@
 use std::path::PathBuf;
 
 use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
 use dynalake_schemas::Catalog;
 
 use super::error::CurrentError;
-use super::merge::merge;
+use super::merge::merge_as;
 use super::rule::first_day;
 use super::runs::{Run, runs_of};
+use super::schema::unite;
 use super::state::state;
 use crate::baseline::{self, BaselineRecord};
+use crate::encode::ObjectMetadata;
 use crate::layout::day_text;
 use crate::store::Store;
+
+/// Folders of the spool.
+const CHANGES: &str = "changes";
+const BASELINE: &str = "baseline";
 
 /// Bounds of a merge.
 #[derive(Debug, Clone)]
@@ -45,11 +52,107 @@ pub struct CurrentReport {
     pub baseline_rows: u64,
 }
 
-/// Gives the rows of a table's state to `sink`, in batches of the table's schema
+/// A table's state, ready to be read: what is there has been listed.
+#[derive(Debug)]
+pub struct TableState {
+    metadata: ObjectMetadata,
+    schema: SchemaRef,
+    record: Option<BaselineRecord>,
+    changes: Vec<Run>,
+    baseline: Vec<Run>,
+    until: Option<i64>,
+    options: MergeOptions,
+}
+
+impl TableState {
+    /// Finds the baseline and the objects that matter. `schema` is what rows are to be read as;
+    /// without it, that of the table's files together. `None` if there is no object of the table and
+    /// no `schema`.
+    ///
+    /// # Errors
+    /// The lake cannot be read, or the files of the table do not go together.
+    pub async fn open(
+        store: &Store,
+        metadata: ObjectMetadata,
+        schema: Option<SchemaRef>,
+        as_of: AsOf,
+        options: &MergeOptions,
+    ) -> Result<Option<Self>, CurrentError> {
+        let until = match as_of {
+            AsOf::Now => None,
+            AsOf::Time(at) => Some(at),
+        };
+        let record = baseline::current(store, until).await?;
+        let table = metadata.table.as_str();
+        let changes = change_runs(store, table, record.as_ref(), options).await?;
+        let baseline = match &record {
+            Some(record) => baseline_runs(store, table, &record.label, options).await?,
+            None => Vec::new(),
+        };
+        let schema = match schema {
+            Some(schema) => Some(schema),
+            None => unite(changes.iter().chain(&baseline).map(Run::schema)).map_err(|column| {
+                CurrentError::Types {
+                    table: table.to_owned(),
+                    column,
+                }
+            })?,
+        };
+        Ok(schema.map(|schema| Self {
+            metadata,
+            schema,
+            record,
+            changes,
+            baseline,
+            until,
+            options: options.clone(),
+        }))
+    }
+
+    /// The schema of the rows.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Gives the rows of the state to `sink`, in batches sorted by (`_pk`, `_sk`).
+    ///
+    /// # Errors
+    /// An object cannot be read, the spool cannot be written, or `sink` failed
+    /// ([`CurrentError::Sink`]).
+    pub fn read(
+        self,
+        sink: &mut dyn FnMut(RecordBatch) -> Result<(), CurrentError>,
+    ) -> Result<CurrentReport, CurrentError> {
+        // Both streams are open at the same time.
+        let memory = self.options.memory_bytes / 2;
+        let spool = &self.options.spool;
+        let merge = |runs, folder: &str| {
+            merge_as(
+                &self.schema,
+                &self.metadata,
+                runs,
+                memory,
+                &spool.join(folder),
+            )
+        };
+        let changes = merge(self.changes, CHANGES)?;
+        let baseline = merge(self.baseline, BASELINE)?;
+        let baseline_at = self.record.as_ref().map(|record| record.at_ms);
+        let counts = state(changes, baseline, baseline_at, self.until, sink)?;
+        Ok(CurrentReport {
+            rows: counts.rows,
+            baseline: self.record.map(|record| record.label),
+            changes: counts.changes,
+            baseline_rows: counts.baseline,
+        })
+    }
+}
+
+/// Gives the rows of an entity's table to `sink`, in batches of the table's schema
 /// ([`dynalake_schemas::Entity::arrow_schema`]), sorted by (`_pk`, `_sk`).
 ///
 /// # Errors
-/// The lake cannot be read, the spool cannot be written, or `sink` failed ([`CurrentError::Sink`]).
+/// As [`TableState::open`] and [`TableState::read`].
 pub async fn current_rows(
     store: &Store,
     catalog: &Catalog,
@@ -58,37 +161,17 @@ pub async fn current_rows(
     options: &MergeOptions,
     sink: &mut (dyn FnMut(RecordBatch) -> Result<(), CurrentError> + Send),
 ) -> Result<CurrentReport, CurrentError> {
-    let until = match as_of {
-        AsOf::Now => None,
-        AsOf::Time(at) => Some(at),
-    };
-    let record = baseline::current(store, until).await?;
     let entity = catalog
         .entities
         .get(entity)
         .ok_or(CurrentError::NoEntity(entity))?;
-    let changes = change_runs(store, &entity.table, record.as_ref(), options).await?;
-    let base = match &record {
-        Some(record) => baseline_runs(store, &entity.table, &record.label, options).await?,
-        None => Vec::new(),
-    };
-    // Both streams are open at the same time.
-    let memory = options.memory_bytes / 2;
-    let changes = merge(entity, changes, memory, &options.spool.join("changes"))?;
-    let base = merge(entity, base, memory, &options.spool.join("baseline"))?;
-    let counts = state(
-        changes,
-        base,
-        record.as_ref().map(|record| record.at_ms),
-        until,
-        sink,
-    )?;
-    Ok(CurrentReport {
-        rows: counts.rows,
-        baseline: record.map(|record| record.label),
-        changes: counts.changes,
-        baseline_rows: counts.baseline,
-    })
+    let (metadata, schema) = (ObjectMetadata::from(entity), entity.arrow_schema());
+    match TableState::open(store, metadata, Some(schema), as_of, options).await? {
+        Some(state) => state.read(sink),
+        None => Err(CurrentError::Merge(
+            "a schema was given and is gone".to_owned(),
+        )),
+    }
 }
 
 /// Runs of a table's change rows that can matter beside the baseline.
@@ -107,7 +190,7 @@ async fn change_runs(
                 .as_ref()
                 .is_none_or(|first| key.as_str() >= first.as_str())
     });
-    runs(store, keys.collect(), options.spool.join("changes")).await
+    runs(store, keys.collect(), options.spool.join(CHANGES)).await
 }
 
 /// Runs of a baseline's rows of a table.
@@ -124,7 +207,7 @@ async fn baseline_runs(
         .into_iter()
         .map(|object| object.key)
         .filter(|key| is_object(key));
-    runs(store, keys.collect(), options.spool.join("baseline")).await
+    runs(store, keys.collect(), options.spool.join(BASELINE)).await
 }
 
 fn is_object(key: &str) -> bool {

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use arrow::datatypes::SchemaRef;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
     ParquetRecordBatchReaderBuilder,
@@ -54,6 +55,11 @@ impl Run {
             .iter()
             .map(|group| u64::try_from(rows(group)).unwrap_or(0))
             .sum()
+    }
+
+    /// The schema of the file.
+    pub(super) fn schema(&self) -> &SchemaRef {
+        self.file.metadata.schema()
     }
 
     /// Key of the object that the rows come from.
