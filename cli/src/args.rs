@@ -33,6 +33,9 @@ pub(crate) enum Command {
     /// Table exports (point-in-time exports to S3)
     #[command(subcommand)]
     Export(ExportCommand),
+    /// Complete states that a lake's tables are read from
+    #[command(subcommand)]
+    Baselines(BaselinesCommand),
     /// Run stream events through the same code as the stream Lambda
     Replay(ReplayArgs),
     /// What is in a lake: tables, days, exports, objects, rows, bytes, last change
@@ -151,7 +154,8 @@ pub(crate) struct SchemasDdlArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ExportCommand {
-    /// Turn a full export into snapshot tables; interrupted, it continues where it was
+    /// Turn a full export into snapshot tables and commit them as a baseline; interrupted, it
+    /// continues where it was
     #[command(after_help = "Examples:\n  \
         dynalake export convert s3://bucket/AWSDynamoDB/01234567890123-abcdef01/ \
         --lake s3://bucket/lake --schemas schemas/ecommerce\n  \
@@ -181,12 +185,92 @@ pub(crate) struct ConvertArgs {
     /// Folder for objects under construction (else the system's temporary folder)
     #[arg(long, value_name = "DIR")]
     pub(crate) spool: Option<PathBuf>,
-    /// Start over where the lake holds this export converted with other schemas
+    /// Start over where the lake holds this export converted with other schemas: until that is
+    /// done readers take the baseline before it
     #[arg(long)]
     pub(crate) replace: bool,
+    /// Leave the tables unpublished: readers do not take them until the same command is run without
+    /// this
+    #[arg(long)]
+    pub(crate) no_commit: bool,
     /// Output format of the report
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) s3: S3Args,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BaselinesCommand {
+    /// List the committed baselines, newest first, and who holds the lock
+    #[command(after_help = "Example:\n  dynalake baselines list ./lake")]
+    List(BaselinesListArgs),
+    /// Remove one baseline with its rows, or what a conversion left that was never committed
+    #[command(after_help = "Example:\n  dynalake baselines drop ./lake 20260501T000000Z")]
+    Drop(BaselinesDropArgs),
+    /// Remove old baselines; the current one and those a running query may read stay
+    #[command(
+        after_help = "Examples:\n  dynalake baselines retain ./lake --newest 3\n  \
+        dynalake baselines retain ./lake --days 30 --dry-run"
+    )]
+    Retain(BaselinesRetainArgs),
+    /// Remove the lock that a dead process left
+    #[command(after_help = "Example:\n  dynalake baselines unlock ./lake")]
+    Unlock(BaselinesUnlockArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BaselinesListArgs {
+    /// Lake: a folder or `s3://bucket/prefix`
+    pub(crate) lake: String,
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) s3: S3Args,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BaselinesDropArgs {
+    /// Lake: a folder or `s3://bucket/prefix`
+    pub(crate) lake: String,
+    /// Baseline (YYYYMMDDTHHMMSSZ), as `dynalake baselines list` shows it
+    pub(crate) label: String,
+    /// Remove even the current baseline: readers fall back to the one before it, or to changes alone
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) s3: S3Args,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BaselinesRetainArgs {
+    /// Lake: a folder or `s3://bucket/prefix`
+    pub(crate) lake: String,
+    /// Keep the newest baselines, so many
+    #[arg(long, value_name = "N", conflicts_with = "days", required_unless_present = "days",
+          value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) newest: Option<u16>,
+    /// Keep those of the last so many days, and the one that was current at their beginning
+    #[arg(long, value_name = "DAYS")]
+    pub(crate) days: Option<u32>,
+    /// Say what would be removed and remove nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) s3: S3Args,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BaselinesUnlockArgs {
+    /// Lake: a folder or `s3://bucket/prefix`
+    pub(crate) lake: String,
     #[command(flatten)]
     pub(crate) s3: S3Args,
 }
@@ -240,10 +324,10 @@ pub(crate) struct ShowArgs {
     /// Only rows whose column equals this value (repeat: all must hold)
     #[arg(long = "where", value_name = "COLUMN=VALUE")]
     pub(crate) conditions: Vec<String>,
-    /// Show changes (one row per change, oldest first) instead of the newest complete snapshot
+    /// Show changes (one row per change, oldest first) instead of the current baseline
     #[arg(long)]
     pub(crate) changes: bool,
-    /// Show the snapshot of this export (YYYYMMDDTHHMMSSZ), complete or not
+    /// Show the snapshot of this export (YYYYMMDDTHHMMSSZ), committed or not
     #[arg(long, value_name = "LABEL", conflicts_with = "changes")]
     pub(crate) export: Option<String>,
     /// Columns to print, in this order

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::io;
 use std::process::ExitCode;
 
+use dynalake_pipeline::baseline::BaselineError;
 use dynalake_pipeline::store::{StoreError, StoreErrorKind};
 
 /// Exit code of the process.
@@ -106,6 +107,19 @@ impl From<StoreError> for Failure {
             StoreErrorKind::Changed => {
                 Self::remote(error).hint("it was being written: run the same command again")
             }
+            _ => Self::remote(error),
+        }
+    }
+}
+
+impl From<BaselineError> for Failure {
+    fn from(error: BaselineError) -> Self {
+        match error {
+            BaselineError::Store(error) => Self::from(error),
+            BaselineError::NotFound { .. } | BaselineError::IsCurrent { .. } => Self::usage(error),
+            BaselineError::ObjectsMissing { .. }
+            | BaselineError::SameSecond { .. }
+            | BaselineError::Unreadable { .. } => Self::findings(error),
             _ => Self::remote(error),
         }
     }

@@ -6,6 +6,7 @@ mod cell;
 mod commands;
 mod exit;
 mod exports;
+mod holder;
 mod lake;
 mod object;
 mod output;

@@ -14,7 +14,7 @@ use tokio::io::AsyncReadExt;
 use tokio::runtime::Handle;
 
 use crate::error::{ExportError, RefusalKind};
-use crate::lake::Lake;
+use crate::lake::{Lake, Replacer};
 use crate::locate::{self, Export, Located};
 use crate::options::{ConvertOptions, Progress};
 use crate::report::ConvertReport;
@@ -48,7 +48,12 @@ pub async fn convert(
         .map_err(ExportError::Setup)?;
     let export = locate::open(source, catalog.source.table.as_deref()).await?;
     let lake = Arc::new(Lake::new(lake.clone(), options.stop_after_puts));
-    lake.claim_second(&export.summary, options.replace).await?;
+    let replacer = options.replace.then_some(Replacer {
+        holder: &options.holder,
+        now_ms: options.now_ms,
+    });
+    lake.claim_second(&export.summary, replacer.as_ref())
+        .await?;
 
     let memory = megabytes(options.memory_mb);
     let workers = workers(options, export.files.len());
@@ -61,7 +66,7 @@ pub async fn convert(
         row_group_bytes,
         object_bytes,
     );
-    let plan = lake.agree(plan, options.replace).await?;
+    let plan = lake.agree(plan, replacer.as_ref()).await?;
     // The plan of an earlier run, on a larger machine, may need more memory per worker.
     let affordable = usize::try_from(memory / plan.row_group_bytes.max(1)).unwrap_or(usize::MAX);
     let workers = workers.min(affordable).max(1);

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use dynalake_pipeline::baseline::BaselineError;
 use dynalake_pipeline::store::StoreError;
 
 /// What kind of refusal it is, for callers that branch (exit codes, tests).
@@ -32,6 +33,8 @@ pub enum RefusalKind {
     OtherPlan,
     /// Another export of the same second is in the lake.
     SameSecond,
+    /// An export that is to be committed is not whole in the lake.
+    Unfinished,
 }
 
 /// Why an export cannot be converted. No variant holds a value of an item.
@@ -105,9 +108,21 @@ pub enum ExportError {
         /// What is known.
         message: String,
     },
+    /// The baseline could not be committed, or be taken back for a conversion that replaces it.
+    #[error(transparent)]
+    Baseline(BaselineError),
     /// The conversion was stopped on purpose.
     #[error("the conversion was stopped; start it again to go on where it stopped")]
     Stopped,
+}
+
+impl From<BaselineError> for ExportError {
+    fn from(error: BaselineError) -> Self {
+        match error {
+            BaselineError::Store(error) => Self::Store(error),
+            other => Self::Baseline(other),
+        }
+    }
 }
 
 impl ExportError {

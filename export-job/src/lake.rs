@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use dynalake_pipeline::layout;
+use dynalake_pipeline::baseline::{self, objects_prefix};
 use dynalake_pipeline::store::{ObjectMeta, Store, StoreError};
 use futures::{StreamExt, TryStreamExt};
 use serde::de::DeserializeOwned;
@@ -27,6 +27,12 @@ pub(crate) struct Lake {
     store: Store,
     /// Test hook: puts that are still let through.
     puts_left: Option<AtomicU64>,
+}
+
+/// Who may delete what another conversion wrote.
+pub(crate) struct Replacer<'a> {
+    pub(crate) holder: &'a str,
+    pub(crate) now_ms: i64,
 }
 
 impl Lake {
@@ -64,7 +70,7 @@ impl Lake {
     pub(crate) async fn claim_second(
         &self,
         summary: &Summary,
-        replace: bool,
+        replace: Option<&Replacer<'_>>,
     ) -> Result<(), ExportError> {
         let key = format!("state/export-seconds/{}.json", summary.label);
         let claim = Claim {
@@ -85,7 +91,7 @@ impl Lake {
             .head(&complete_key(&owner.export_id))
             .await?
             .is_some();
-        if replace && !complete {
+        if replace.is_some() && !complete {
             let plan: Option<Plan> = self.read(&plan_key(&owner.export_id)).await?;
             let tables = plan.map(|plan| plan.tables).unwrap_or_default();
             self.clear(&owner.export_id, &summary.label, &tables)
@@ -109,15 +115,22 @@ impl Lake {
     }
 
     /// The plan that holds: this one, or an earlier run's if it leads to the same result.
-    pub(crate) async fn agree(&self, wanted: Plan, replace: bool) -> Result<Plan, ExportError> {
+    pub(crate) async fn agree(
+        &self,
+        wanted: Plan,
+        replace: Option<&Replacer<'_>>,
+    ) -> Result<Plan, ExportError> {
         let key = plan_key(&wanted.export_id);
         if self.put_json_if_absent(&key, &wanted).await? {
             return Ok(wanted);
         }
         let earlier: Option<Plan> = self.read(&key).await?;
-        match earlier {
-            Some(earlier) if earlier.agrees(&wanted) => Ok(earlier),
-            earlier if replace => {
+        match (earlier, replace) {
+            (Some(earlier), _) if earlier.agrees(&wanted) => Ok(earlier),
+            (earlier, Some(replacer)) => {
+                let Replacer { holder, now_ms } = replacer;
+                let (label, id) = (&wanted.label, &wanted.export_id);
+                baseline::uncommit(&self.store, label, id, holder, *now_ms).await?;
                 let mut tables = earlier.map(|plan| plan.tables).unwrap_or_default();
                 tables.extend(wanted.tables.iter().cloned());
                 self.clear(&wanted.export_id, &wanted.label, &tables)
@@ -125,14 +138,14 @@ impl Lake {
                 self.put_json(&key, &wanted).await?;
                 Ok(wanted)
             }
-            Some(earlier) => Err(ExportError::refused(
+            (Some(earlier), None) => Err(ExportError::refused(
                 RefusalKind::OtherPlan,
                 self.store.address(&key),
                 difference(&earlier, &wanted),
                 "give the same schemas, secrets and program version to go on with it, or convert \
                  with `replace` to delete what it wrote and start over",
             )),
-            None => Err(self.unreadable(&key)),
+            (None, None) => Err(self.unreadable(&key)),
         }
     }
 
@@ -152,7 +165,7 @@ impl Lake {
         let mut there = HashMap::new();
         for table in &plan.tables {
             there.extend(sizes(
-                self.store.list(&partition(table, &plan.label)).await?,
+                self.store.list(&objects_prefix(table, &plan.label)).await?,
             ));
         }
         let there = &there;
@@ -214,7 +227,7 @@ impl Lake {
             self.store.delete(&meta.key).await?;
         }
         for table in tables {
-            for meta in self.store.list(&partition(table, label)).await? {
+            for meta in self.store.list(&objects_prefix(table, label)).await? {
                 self.store.delete(&meta.key).await?;
             }
         }
@@ -236,7 +249,10 @@ impl Lake {
     }
 
     /// A record; `None` if there is none or it is not of this form.
-    async fn read<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, StoreError> {
+    pub(crate) async fn read<T: DeserializeOwned>(
+        &self,
+        key: &str,
+    ) -> Result<Option<T>, StoreError> {
         let bytes = self.store.get(key).await?;
         Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
     }
@@ -265,10 +281,6 @@ impl Lake {
 struct Claim {
     export_id: String,
     export_arn: String,
-}
-
-fn partition(table: &str, label: &str) -> String {
-    format!("{}/{table}/export={label}/", layout::SNAPSHOT)
 }
 
 fn sizes(objects: Vec<ObjectMeta>) -> HashMap<String, u64> {

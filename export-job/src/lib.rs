@@ -5,13 +5,15 @@
 //!   per data file, in parallel:                           │
 //!   data_file (MD5 + gunzip + lines) ─ line ─ Pipeline ─ spool (Parquet on local disk)
 //!        verified (MD5, item count)? ─ put ─ state record ─┘
-//! all files done, totals equal? ─ complete.json
+//! all files done, totals equal? ─ complete.json ─ commit_export ─ state/baselines/<label>.json
 //! ```
 //!
-//! Until `complete.json` is written nothing of an export counts as published. What is in the lake
+//! Until `complete.json` is written an export is not whole, and until it is committed as a baseline no
+//! reader takes it. What is in the lake
 //! is a function of the export, the schemas and the plan that the first run wrote down, so an
 //! interrupted conversion that is started again ends with the same bytes under the same keys.
 
+mod commit;
 pub mod convert;
 mod data_file;
 pub mod error;
@@ -27,6 +29,7 @@ mod spool;
 pub mod state;
 mod worker;
 
+pub use commit::commit_export;
 pub use convert::convert;
 pub use error::{ExportError, RefusalKind};
 pub use options::{ConvertOptions, NoProgress, Progress};

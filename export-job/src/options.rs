@@ -17,8 +17,12 @@ pub struct ConvertOptions {
     /// room for the Parquet of `workers` data files. `None`: the system's temporary folder.
     pub spool: Option<PathBuf>,
     /// Start over where the lake holds this export converted with other schemas, secrets or
-    /// software: its objects and state are deleted first.
+    /// software: it is no baseline any more, and its objects and state are deleted first.
     pub replace: bool,
+    /// Who runs the conversion, for the lock of a lake's state.
+    pub holder: String,
+    /// When it was begun, milliseconds since 1970-01-01 UTC; goes into the lock only.
+    pub now_ms: i64,
     /// Test hook: stop before this many objects have been put.
     #[doc(hidden)]
     pub stop_after_puts: Option<u64>,
@@ -32,6 +36,8 @@ impl Default for ConvertOptions {
             object_mb: 256,
             spool: None,
             replace: false,
+            holder: "dynalake".to_owned(),
+            now_ms: 0,
             stop_after_puts: None,
         }
     }

@@ -1,9 +1,10 @@
 //! `dynalake tables LAKE`: what is in a lake, from listings and Parquet footers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::TimestampMillisecondType;
+use dynalake_pipeline::baseline::{self, BaselineRecord};
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use serde::Serialize;
@@ -17,9 +18,30 @@ use crate::object::{self, Footer};
 use crate::output::{Align, Printer, Sheet, bytes, number};
 use crate::place::Place;
 
+/// What is known of a lake's exports.
+struct Exports {
+    complete: BTreeSet<String>,
+    /// Oldest first.
+    baselines: Vec<BaselineRecord>,
+}
+
+impl Exports {
+    fn is_committed(&self, label: &str) -> bool {
+        self.baselines.iter().any(|record| record.label == label)
+    }
+
+    fn is_current(&self, label: &str) -> bool {
+        self.baselines
+            .last()
+            .is_some_and(|newest| newest.label == label)
+    }
+}
+
 #[derive(Debug, Serialize)]
 struct LakeReport {
     lake: String,
+    /// Label of the baseline that readers take.
+    baseline: Option<String>,
     tables: Vec<TableReport>,
     quarantine_objects: u64,
 }
@@ -47,7 +69,12 @@ struct ChangesReport {
 #[derive(Debug, Default, Serialize)]
 struct SnapshotReport {
     export: String,
+    /// Converted whole.
     complete: bool,
+    /// A baseline.
+    committed: bool,
+    /// The baseline that readers take.
+    current: bool,
     objects: u64,
     rows: u64,
     bytes: u64,
@@ -55,7 +82,10 @@ struct SnapshotReport {
 
 pub(super) async fn run(args: &TablesArgs, printer: &mut Printer) -> Outcome {
     let store = lake::existing(&args.lake, &args.s3).await?;
-    let complete = exports::complete(&store).await?;
+    let exports = Exports {
+        complete: exports::complete(&store).await?,
+        baselines: baseline::list(&store).await?,
+    };
     let mut objects = Vec::new();
     for prefix in ["changes/", "snapshot/"] {
         objects.extend(store.list(prefix).await?);
@@ -67,7 +97,8 @@ pub(super) async fn run(args: &TablesArgs, printer: &mut Printer) -> Outcome {
     let quarantine = store.list("quarantine/").await?;
     let report = LakeReport {
         lake: args.lake.clone(),
-        tables: tables(&footers, |label| complete.contains(label)),
+        baseline: exports.baselines.last().map(|newest| newest.label.clone()),
+        tables: tables(&footers, &exports),
         quarantine_objects: count(
             quarantine
                 .iter()
@@ -82,7 +113,7 @@ pub(super) async fn run(args: &TablesArgs, printer: &mut Printer) -> Outcome {
     Ok(Exit::Ok)
 }
 
-fn tables(footers: &[Footer], is_complete: impl Fn(&str) -> bool) -> Vec<TableReport> {
+fn tables(footers: &[Footer], exports: &Exports) -> Vec<TableReport> {
     let mut tables: BTreeMap<&str, TableReport> = BTreeMap::new();
     // Footers are sorted by key, so days and exports of a table come in order.
     for footer in footers {
@@ -106,7 +137,9 @@ fn tables(footers: &[Footer], is_complete: impl Fn(&str) -> bool) -> Vec<TableRe
                 if snapshots.last().is_none_or(|last| last.export != export) {
                     snapshots.push(SnapshotReport {
                         export: export.to_owned(),
-                        complete: is_complete(export),
+                        complete: exports.complete.contains(export),
+                        committed: exports.is_committed(export),
+                        current: exports.is_current(export),
                         ..SnapshotReport::default()
                     });
                 }
@@ -158,18 +191,14 @@ fn print(report: &LakeReport, printer: &mut Printer) -> Outcome<()> {
         ("change rows", Align::Right),
         ("last change", Align::Left),
         ("exports", Align::Right),
-        ("newest export", Align::Left),
-        ("snapshot rows", Align::Right),
+        ("baseline", Align::Left),
+        ("baseline rows", Align::Right),
         ("objects", Align::Right),
         ("bytes", Align::Right),
     ]);
     for table in &report.tables {
         let (changes, snapshots) = (&table.changes, &table.snapshots);
-        let newest = snapshots
-            .iter()
-            .rev()
-            .find(|one| one.complete)
-            .or(snapshots.last());
+        let current = snapshots.iter().find(|one| one.current);
         let objects = changes.objects + snapshots.iter().map(|one| one.objects).sum::<u64>();
         let size = changes.bytes + snapshots.iter().map(|one| one.bytes).sum::<u64>();
         sheet.row([
@@ -178,14 +207,12 @@ fn print(report: &LakeReport, printer: &mut Printer) -> Outcome<()> {
             number(changes.rows),
             changes.last_change.clone().unwrap_or_default(),
             exports_text(snapshots),
-            newest.map_or_else(String::new, |one| {
-                if one.complete {
-                    one.export.clone()
-                } else {
-                    format!("{} (incomplete)", one.export)
-                }
-            }),
-            newest.map_or_else(String::new, |one| number(one.rows)),
+            report.baseline.clone().unwrap_or_else(|| "none".to_owned()),
+            match (current, &report.baseline) {
+                (Some(current), _) => number(current.rows),
+                (None, Some(_)) => number(0),
+                (None, None) => String::new(),
+            },
             number(objects),
             bytes(size),
         ]);
@@ -202,12 +229,29 @@ fn print(report: &LakeReport, printer: &mut Printer) -> Outcome<()> {
 }
 
 fn exports_text(snapshots: &[SnapshotReport]) -> String {
-    let incomplete = count(snapshots.iter().filter(|one| !one.complete).count());
-    let all = count(snapshots.len());
-    if incomplete == 0 {
-        number(all)
+    let remarks = [
+        (
+            snapshots.iter().filter(|one| !one.complete).count(),
+            "incomplete",
+        ),
+        (
+            snapshots
+                .iter()
+                .filter(|one| one.complete && !one.committed)
+                .count(),
+            "not committed",
+        ),
+    ];
+    let remarks: Vec<String> = remarks
+        .into_iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, what)| format!("{number} {what}"))
+        .collect();
+    let all = number(count(snapshots.len()));
+    if remarks.is_empty() {
+        all
     } else {
-        format!("{} ({incomplete} incomplete)", number(all))
+        format!("{all} ({})", remarks.join(", "))
     }
 }
 

@@ -1,6 +1,8 @@
 //! The real binary, run on temporary folders.
 
 #[cfg(test)]
+mod baselines;
+#[cfg(test)]
 mod demo;
 #[cfg(test)]
 mod export;

@@ -3,10 +3,10 @@ use std::process::Stdio;
 
 use serde_json::json;
 
-use crate::world::{Order, World, orders, small_lake};
+use crate::world::{MAY_1, Order, World, orders, small_lake};
 
 #[test]
-fn the_newest_complete_snapshot_is_shown_with_exact_values() {
+fn the_current_baseline_is_shown_with_exact_values() {
     let world = small_lake();
     let run = world
         .run(&[
@@ -67,7 +67,7 @@ fn a_table_hides_plumbing_and_says_what_it_shows() {
     assert!(header.contains("status") && !header.contains("_seq") && !header.contains("_rest"));
     assert_eq!(run.out.lines().count(), 4, "{}", run.out);
     assert!(
-        run.err.contains("as of export 20260501T000000Z"),
+        run.err.contains("as of baseline 20260501T000000Z"),
         "{}",
         run.err
     );
@@ -179,8 +179,7 @@ fn an_incomplete_export_is_shown_only_when_asked_for() {
     std::fs::remove_dir_all(world.path("lake/state")).unwrap();
     let run = world.run(&["show", "lake", "orders"]).exits(2);
     assert!(
-        run.err
-            .contains("no snapshot of table `orders` is complete"),
+        run.err.contains("no baseline of `lake` is committed yet"),
         "{}",
         run.err
     );
@@ -298,10 +297,7 @@ fn a_reader_that_stops_is_success() {
         "lake/snapshot/orders/export=20260501T000000Z/a.parquet",
         &[orders(&rows)],
     );
-    world.write(
-        "lake/state/exports/x/complete.json",
-        r#"{"label":"20260501T000000Z"}"#,
-    );
+    world.baseline("lake", "20260501T000000Z", MAY_1, &["orders"]);
     let mut command =
         world.command(&["show", "lake", "orders", "--limit", "0", "--format", "json"]);
     let mut child = command

@@ -25,6 +25,7 @@ fn tables_of_a_lake_are_counted_from_footers() {
         report,
         json!({
             "lake": "lake",
+            "baseline": "20260501T000000Z",
             "tables": [
                 {
                     "table": "orders",
@@ -34,8 +35,10 @@ fn tables_of_a_lake_are_counted_from_footers() {
                         "objects": 3, "rows": 5, "bytes": null,
                     },
                     "snapshots": [
-                        {"export": "20260501T000000Z", "complete": true, "objects": 1, "rows": 4, "bytes": null},
-                        {"export": "20260502T000000Z", "complete": false, "objects": 1, "rows": 1, "bytes": null},
+                        {"export": "20260501T000000Z", "complete": true, "committed": true, "current": true,
+                         "objects": 1, "rows": 4, "bytes": null},
+                        {"export": "20260502T000000Z", "complete": false, "committed": false, "current": false,
+                         "objects": 1, "rows": 1, "bytes": null},
                     ],
                 },
                 {

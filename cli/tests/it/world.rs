@@ -80,6 +80,25 @@ impl World {
         fs::write(path, content).unwrap();
     }
 
+    /// Commits a baseline of these tables by hand.
+    pub(crate) fn baseline(&self, lake: &str, label: &str, at_ms: i64, tables: &[&str]) {
+        let counts = serde_json::json!({"rows": 4, "objects": 1, "bytes": 1});
+        let tables: serde_json::Map<_, _> = tables
+            .iter()
+            .map(|table| ((*table).to_owned(), counts.clone()))
+            .collect();
+        let record = serde_json::json!({
+            "version": 1, "label": label, "at_ms": at_ms, "kind": "full_export",
+            "export_id": format!("{at_ms}-0a1b2c3d"),
+            "table_arn": "arn:aws:dynamodb:eu-west-1:123456789012:table/shop",
+            "tables": tables, "committed_at_ms": at_ms + 60_000,
+        });
+        self.write(
+            &format!("{lake}/state/baselines/{label}.json"),
+            record.to_string(),
+        );
+    }
+
     /// Writes one Parquet object with a row group per batch.
     pub(crate) fn parquet(&self, relative: &str, batches: &[RecordBatch]) {
         write_parquet(&self.path(relative), batches);
@@ -169,7 +188,7 @@ pub(crate) fn orders(rows: &[Order]) -> RecordBatch {
     .unwrap()
 }
 
-/// A lake in `lake/` with two exports (the newer one not complete) and changes of two days.
+/// A lake in `lake/` with two exports (the older one a baseline, the newer one not complete) and changes of two days.
 pub(crate) fn small_lake() -> World {
     let world = World::new();
     let row = |pk, status, total| Order {
@@ -200,6 +219,7 @@ pub(crate) fn small_lake() -> World {
         "lake/state/exports/01777593600000-0a1b2c3d/complete.json",
         r#"{"label":"20260501T000000Z"}"#,
     );
+    world.baseline("lake", "20260501T000000Z", MAY_1, &["orders"]);
     let change = |pk, op, at, seq| Order {
         pk,
         op,

@@ -1,5 +1,6 @@
 //! Whole conversions of exports made by the writer and of those in the corpus, on local folders.
 
+mod commit;
 mod corpus;
 mod refusals;
 mod resume;

@@ -9,7 +9,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dynalake_export_job::export_writer::{ExportSpec, write_full_export};
-use dynalake_export_job::{ConvertOptions, ConvertReport, NoProgress, Source, convert};
+use dynalake_export_job::{
+    ConvertOptions, ConvertReport, NoProgress, Source, commit_export, convert,
+};
 use dynalake_pipeline::pipeline::Secrets;
 use dynalake_pipeline::record::Origin;
 use dynalake_pipeline::store::Store;
@@ -31,6 +33,8 @@ const EVENT: &str = include_str!("event.json");
 const EXPORT_TIME: i64 = 1_793_491_200_000;
 /// 2026-11-02T01:00:02Z: when the event is received, two seconds after its newest record.
 const RECEIVED_AT: i64 = EXPORT_TIME + 90_002_000;
+/// Who commits the export, as far as the lake is told.
+const HOLDER: &str = "demo";
 /// Key of `hmac_sha256` columns. Not a secret: the data is made up.
 const HMAC_KEY: &str = "demo-key-not-a-secret";
 
@@ -47,7 +51,7 @@ pub(super) async fn run(args: &DemoArgs, world: &World, printer: &mut Printer) -
     Ok(Exit::Ok)
 }
 
-/// Writes an export as AWS does, and converts it.
+/// Writes an export as AWS does, converts it, and commits it as a baseline.
 async fn convert_export(
     folder: &DemoFolder,
     store: &Store,
@@ -68,7 +72,7 @@ async fn convert_export(
     let source = Source::local(&export).map_err(super::export::failure)?;
     let options = ConvertOptions::default();
     let catalog = Arc::clone(catalog);
-    convert(
+    let report = convert(
         &source,
         store,
         catalog,
@@ -77,7 +81,11 @@ async fn convert_export(
         Arc::new(NoProgress),
     )
     .await
-    .map_err(super::export::failure)
+    .map_err(super::export::failure)?;
+    commit_export(store, &report.export_id, HOLDER, RECEIVED_AT)
+        .await
+        .map_err(super::export::failure)?;
+    Ok(report)
 }
 
 /// Writes the event to a file, and takes it as the Lambda does.

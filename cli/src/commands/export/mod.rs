@@ -1,4 +1,4 @@
-//! `dynalake export convert SOURCE`: a full export becomes snapshot tables.
+//! `dynalake export convert SOURCE`: a full export becomes snapshot tables and a baseline.
 
 mod progress;
 
@@ -6,9 +6,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dynalake_export_job::{
-    ConvertOptions, ConvertReport, ExportError, Progress, RefusalKind, Source, convert,
+    ConvertOptions, ConvertReport, ExportError, Progress, RefusalKind, Source, commit_export,
+    convert,
 };
-use dynalake_pipeline::store::LakeUri;
+use dynalake_pipeline::baseline::{self, CommitOutcome};
+use dynalake_pipeline::store::{LakeUri, Store};
+use serde::Serialize;
 
 use self::progress::{Bar, Lines};
 use super::report::{quarantine_lines, value_counts};
@@ -16,8 +19,29 @@ use crate::World;
 use crate::args::{ConvertArgs, Format};
 use crate::catalog;
 use crate::exit::{Exit, Failure, Outcome};
+use crate::holder::holder;
 use crate::lake;
 use crate::output::{Align, Printer, Sheet, bytes, number};
+
+/// The report for programs.
+#[derive(Debug, Serialize)]
+struct Converted<'a> {
+    #[serde(flatten)]
+    report: &'a ConvertReport,
+    baseline: Baseline,
+}
+
+/// What became of the export.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Baseline {
+    /// Committed by this run.
+    Committed,
+    /// Committed by an earlier run.
+    Unchanged,
+    /// Not committed, as asked.
+    NotCommitted,
+}
 
 pub(super) async fn run(args: &ConvertArgs, world: &World, printer: &mut Printer) -> Outcome {
     let catalog = catalog::load(&args.schemas)?;
@@ -29,7 +53,15 @@ pub(super) async fn run(args: &ConvertArgs, world: &World, printer: &mut Printer
         Some(bar) => Arc::<Bar>::clone(bar),
         None => Arc::new(Lines::default()),
     };
-    let outcome = convert(&source, &store, catalog, &secrets, &options(args), progress).await;
+    let outcome = convert(
+        &source,
+        &store,
+        catalog,
+        &secrets,
+        &options(args, world),
+        progress,
+    )
+    .await;
     if let Some(bar) = bar {
         bar.clear();
     }
@@ -37,16 +69,54 @@ pub(super) async fn run(args: &ConvertArgs, world: &World, printer: &mut Printer
     for warning in &report.warnings {
         printer.warning(warning);
     }
+    let baseline = commit(args, world, &store, &report, printer).await?;
     match args.format {
-        Format::Json => printer.json(&report)?,
+        Format::Json => printer.json(&Converted {
+            report: &report,
+            baseline,
+        })?,
         Format::Table => {
             print(&report, printer)?;
+            printer.line(match baseline {
+                Baseline::Committed => format!("committed as baseline {}", report.label),
+                Baseline::Unchanged => format!("is baseline {} already", report.label),
+                Baseline::NotCommitted => {
+                    "not committed: readers take it once this is run without `--no-commit`"
+                        .to_owned()
+                }
+            })?;
             if report.quarantined > 0 {
                 printer.note(format!("see why: `dynalake quarantine show {}`", args.lake));
             }
         }
     }
     Ok(Exit::Ok)
+}
+
+/// Commits the export, unless told not to, and says which baseline readers take.
+async fn commit(
+    args: &ConvertArgs,
+    world: &World,
+    store: &Store,
+    report: &ConvertReport,
+    printer: &mut Printer,
+) -> Outcome<Baseline> {
+    if args.no_commit {
+        return Ok(Baseline::NotCommitted);
+    }
+    let committed = commit_export(store, &report.export_id, &holder(world), world.now).await;
+    let (record, outcome) = committed.map_err(failure)?;
+    let current = baseline::current(store, None).await?;
+    if let Some(newer) = current.filter(|current| current.label != record.label) {
+        printer.note(format!(
+            "readers keep baseline {}, which is newer than this one",
+            newer.label
+        ));
+    }
+    Ok(match outcome {
+        CommitOutcome::Committed | CommitOutcome::Replaced => Baseline::Committed,
+        CommitOutcome::Unchanged => Baseline::Unchanged,
+    })
 }
 
 async fn source(args: &ConvertArgs) -> Outcome<Source> {
@@ -60,7 +130,7 @@ async fn source(args: &ConvertArgs) -> Outcome<Source> {
     }
 }
 
-fn options(args: &ConvertArgs) -> ConvertOptions {
+fn options(args: &ConvertArgs, world: &World) -> ConvertOptions {
     let defaults = ConvertOptions::default();
     let megabytes = |asked: Option<u32>, default: usize| {
         asked
@@ -75,6 +145,8 @@ fn options(args: &ConvertArgs) -> ConvertOptions {
         object_mb: megabytes(args.target_mb, defaults.object_mb),
         spool: args.spool.clone(),
         replace: args.replace,
+        holder: holder(world),
+        now_ms: world.now,
         ..defaults
     }
 }
@@ -101,6 +173,7 @@ pub(super) fn failure(error: ExportError) -> Failure {
             };
             failure.hint(remedy)
         }
+        ExportError::Baseline(error) => Failure::from(error),
         ExportError::Setup(message) => Failure::usage(message),
         other => Failure::remote(other),
     }

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use arrow::array::RecordBatch;
+use dynalake_pipeline::baseline;
 use dynalake_pipeline::store::{ObjectMeta, Store};
 
 use self::changes::Changes;
@@ -235,6 +236,10 @@ impl Show<'_> {
         }
         self.see_all().await?;
         let seen = self.scanner.seen();
+        if seen.is_empty() {
+            // No objects, no columns: a baseline without rows of this table.
+            return Ok(());
+        }
         let asked = self
             .columns
             .iter()
@@ -280,7 +285,7 @@ async fn days(store: &Store, args: &ShowArgs) -> Outcome<Vec<Partition>> {
     Ok(days.into_values().collect())
 }
 
-/// Objects of the snapshot to show: the newest complete one, or the one asked for.
+/// Objects of the snapshot to show: the current baseline's, or those asked for.
 async fn snapshot(store: &Store, args: &ShowArgs, printer: &mut Printer) -> Outcome<Partition> {
     let table = args.table.as_str();
     let mut exports: BTreeMap<String, Partition> = BTreeMap::new();
@@ -292,7 +297,13 @@ async fn snapshot(store: &Store, args: &ShowArgs, printer: &mut Printer) -> Outc
                 .push(object.clone());
         }
     }
-    if exports.is_empty() {
+    let current = baseline::current(store, None).await?;
+    // A baseline of which this table has no rows is one all the same.
+    let is_empty = exports.is_empty()
+        && !current
+            .as_ref()
+            .is_some_and(|record| args.export.is_none() && record.tables.contains_key(table));
+    if is_empty {
         if list(store, &format!("changes/{table}/")).await?.is_empty() {
             return Err(unknown_table(store, args).await?);
         }
@@ -316,20 +327,18 @@ async fn snapshot(store: &Store, args: &ShowArgs, printer: &mut Printer) -> Outc
             .hint(format!("its exports are: {known}"))
         })?
     } else {
-        let newest = exports
-            .keys()
-            .rev()
-            .find(|label| complete.contains(*label))
-            .cloned();
-        newest
-            .and_then(|label| exports.remove_entry(&label))
-            .ok_or_else(|| {
-                Failure::usage(format!("no snapshot of table `{table}` is complete yet"))
-                    .hint("finish it: run the same `dynalake export convert` again")
-                    .hint(format!(
-                        "or look at an incomplete one with `--export`: {known}"
-                    ))
-            })?
+        let current = current.ok_or_else(|| {
+            Failure::usage(format!("no baseline of `{}` is committed yet", args.lake))
+                .hint("finish and commit one: run the same `dynalake export convert` again")
+                .hint(format!(
+                    "or look at what is not committed with `--export`: {known}"
+                ))
+        })?;
+        let objects = exports.remove(&current.label).unwrap_or_default();
+        if args.format == RowFormat::Table {
+            printer.note(format!("{table} as of baseline {}", current.label));
+        }
+        return Ok(objects);
     };
     let (label, objects) = chosen;
     if !complete.contains(&label) {
