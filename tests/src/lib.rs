@@ -15,6 +15,7 @@ mod http1;
 mod lambda;
 mod paths;
 mod proxy;
+mod random;
 mod seaweed;
 
 pub use corpus::{corpus, corpus_files};
@@ -22,6 +23,7 @@ pub use duck::{duckdb, duckdb_available};
 pub use lambda::{InitError, Invocation, LambdaError, LambdaProcess};
 pub use paths::{binary, python, repository, weed};
 pub use proxy::{Action, FaultProxy, ProxiedRequest};
+pub use random::Random;
 pub use seaweed::{S3Place, Seaweed, seaweed};
 
 /// Says that a part is missing: a failure where parts are required, else a message.
