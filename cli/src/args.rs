@@ -40,7 +40,9 @@ pub(crate) enum Command {
     Replay(ReplayArgs),
     /// What is in a lake: tables, days, exports, objects, rows, bytes, last change
     Tables(TablesArgs),
-    /// Rows of a table
+    /// The rows of a table as it is now, or was at an instant
+    Current(CurrentArgs),
+    /// Rows of a table's snapshots and changes, as they were written
     Show(ShowArgs),
     /// What is in one Parquet object: schema, row groups, encodings, footer
     Inspect(InspectArgs),
@@ -304,6 +306,53 @@ pub(crate) struct TablesArgs {
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) s3: S3Args,
+}
+
+/// Output of `current`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CurrentFormat {
+    /// For people
+    Table,
+    /// An array of objects, one per line; decimals and other exact values as strings
+    Json,
+    /// RFC 4180, with a header line
+    Csv,
+    /// One Parquet file, sorted by key (with `--output`)
+    Parquet,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  dynalake current ./lake orders\n  \
+    dynalake current ./lake orders --as-of 2026-05-01T00:00:00Z --format csv > orders.csv\n  \
+    dynalake current s3://bucket/lake orders --format parquet --output orders.parquet")]
+pub(crate) struct CurrentArgs {
+    /// Lake: a folder or `s3://bucket/prefix`
+    pub(crate) lake: String,
+    /// Table name, as `dynalake tables` lists it
+    pub(crate) table: String,
+    /// The table as it was then: `2026-05-01T00:00:00Z`, or seconds or milliseconds since 1970
+    #[arg(long, value_name = "TIME")]
+    pub(crate) as_of: Option<String>,
+    /// Schema folder, for the table's schema (else that of its files together)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) schemas: Option<PathBuf>,
+    /// Rows that a table for people shows; 0 shows all. Other formats always have all
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
+    pub(crate) limit: usize,
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: CurrentFormat,
+    /// File to write with `--format parquet`
+    #[arg(long, short = 'o', value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Memory for merging, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(16..=1_048_576))]
+    pub(crate) memory_mb: u32,
+    /// Folder for temporary files (else the system's temporary folder)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) spool: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) s3: S3Args,
 }

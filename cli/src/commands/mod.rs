@@ -1,12 +1,14 @@
 //! One file per command.
 
 mod baselines;
+mod current;
 mod demo;
 mod export;
 mod inspect;
 mod quarantine;
 mod replay;
 mod report;
+mod rows;
 mod schemas;
 mod show;
 mod tables;
@@ -25,6 +27,7 @@ pub(crate) async fn run(command: Command, world: &World, printer: &mut Printer) 
         Command::Baselines(command) => baselines::run(&command, world, printer).await,
         Command::Replay(args) => replay::run(&args, world, printer).await,
         Command::Tables(args) => tables::run(&args, printer).await,
+        Command::Current(args) => current::run(&args, printer).await,
         Command::Show(args) => show::run(&args, printer).await,
         Command::Inspect(args) => inspect::run(&args, printer).await,
         Command::Quarantine(command) => quarantine::run(&command, world, printer).await,

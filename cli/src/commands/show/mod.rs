@@ -2,7 +2,6 @@
 
 mod changes;
 mod condition;
-mod rows;
 mod scan;
 
 use std::collections::BTreeMap;
@@ -14,8 +13,8 @@ use dynalake_pipeline::store::{ObjectMeta, Store};
 
 use self::changes::Changes;
 use self::condition::Condition;
-use self::rows::RowWriter;
 use self::scan::Scanner;
+use super::rows::{self, RowWriter};
 use crate::args::{RowFormat, ShowArgs};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::exports;

@@ -27,7 +27,7 @@ const CHANGES_HIDDEN: [&str; 5] = ["_stream", "_seq", "_event_id", "_source", "_
 const OPTIONAL: [&str; 3] = ["_reason", "_rest", "_old"];
 
 /// Prints rows in one format.
-pub(super) struct RowWriter {
+pub(in crate::commands) struct RowWriter {
     format: RowFormat,
     columns: Vec<String>,
     rows: u64,
@@ -35,7 +35,7 @@ pub(super) struct RowWriter {
 
 impl RowWriter {
     /// Begins the output. `columns`: names to print, in order.
-    pub(super) fn begin(
+    pub(in crate::commands) fn begin(
         format: RowFormat,
         columns: Vec<String>,
         printer: &mut Printer,
@@ -57,7 +57,11 @@ impl RowWriter {
     }
 
     /// Prints the rows of a batch (not of a table: see [`table`]).
-    pub(super) fn write(&mut self, batch: &RecordBatch, printer: &mut Printer) -> io::Result<()> {
+    pub(in crate::commands) fn write(
+        &mut self,
+        batch: &RecordBatch,
+        printer: &mut Printer,
+    ) -> io::Result<()> {
         let arrays: Vec<Option<&ArrayRef>> = self
             .columns
             .iter()
@@ -104,7 +108,7 @@ impl RowWriter {
     }
 
     /// Ends the output and gives the number of rows.
-    pub(super) fn end(self, printer: &mut Printer) -> io::Result<u64> {
+    pub(in crate::commands) fn end(self, printer: &mut Printer) -> io::Result<u64> {
         if self.format == RowFormat::Json {
             printer.raw(if self.rows == 0 { "]\n" } else { "\n]\n" })?;
         }
@@ -123,7 +127,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// Rows as a table for people. `columns`: names; `asked`: they were asked for, so all are shown.
-pub(super) fn table(
+pub(in crate::commands) fn table(
     batches: &[RecordBatch],
     columns: &[String],
     asked: bool,
