@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod baselines;
 #[cfg(test)]
+mod current;
 mod demo;
 #[cfg(test)]
 mod export;
