@@ -4,6 +4,7 @@
 mod baselines;
 #[cfg(test)]
 mod current;
+#[cfg(test)]
 mod demo;
 #[cfg(test)]
 mod export;
