@@ -10,7 +10,7 @@
 //!                        ├─► types, template          text to types and templates
 //!                        ├─► tables, overlap          names, matching order
 //! lake.lock ────────────►└─► lock, evolution          field ids, what may change
-//!                      Catalog ─► matching, arrow_schema, ddl, show
+//!                      Catalog ─► matching, arrow_schema, ddl, views, show
 //! ```
 //!
 //! No I/O beyond reading and writing the schema folder, no async, no AWS.
@@ -35,6 +35,7 @@ pub mod template;
 #[cfg(test)]
 mod tests;
 pub mod types;
+pub mod views;
 
 pub use load::{Checked, LAKE_FILE, LOCK_FILE, QUARANTINE, UNMATCHED, check};
 pub use lock::{Locked, lock};

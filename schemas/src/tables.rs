@@ -21,13 +21,19 @@ pub fn history_view(table: &str) -> String {
     format!("{table}_history")
 }
 
+/// Name of the view of the current state without nested columns.
+pub fn flat_view(table: &str) -> String {
+    format!("{table}_flat")
+}
+
 /// The view of the current state has the table's own name.
-fn catalog_names(table: &str) -> [String; 4] {
+fn catalog_names(table: &str) -> [String; 5] {
     [
         table.to_owned(),
         changes_table(table),
         snapshot_table(table),
         history_view(table),
+        flat_view(table),
     ]
 }
 
@@ -64,8 +70,8 @@ pub(crate) fn check_names(loaded: &[LoadedEntity], problems: &mut Problems) {
                         "table `{}`: the name `{name}` is taken by {theirs}",
                         entity.table
                     ),
-                    "choose another table name; `x_changes`, `x_snapshot` and `x_history` belong \
-                     to table `x`",
+                    "choose another table name; `x_changes`, `x_snapshot`, `x_history` and \
+                     `x_flat` belong to table `x`",
                 );
                 break;
             }
