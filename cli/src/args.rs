@@ -44,6 +44,10 @@ pub(crate) enum Command {
     Current(CurrentArgs),
     /// Rows of a table's snapshots and changes, as they were written
     Show(ShowArgs),
+    /// Print the views that give a lake's tables as they are now: for Athena or DuckDB
+    Sql(SqlArgs),
+    /// Write lake.sql, with which DuckDB opens the lake
+    Duckdb(DuckdbArgs),
     /// What is in one Parquet object: schema, row groups, encodings, footer
     Inspect(InspectArgs),
     /// Records that could not become rows
@@ -385,6 +389,56 @@ pub(crate) struct ShowArgs {
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: RowFormat,
+    #[command(flatten)]
+    pub(crate) s3: S3Args,
+}
+
+/// Whose SQL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Engine {
+    /// Amazon Athena, engine version 3, over the tables of `schemas ddl`
+    Athena,
+    /// DuckDB, over the lake's files
+    Duckdb,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    dynalake sql s3://bucket/lake --schemas schemas/ecommerce --engine athena\n  \
+    dynalake sql --schemas schemas/ecommerce --engine athena\n  \
+    dynalake sql ./lake --schemas schemas/ecommerce --engine duckdb\n\n\
+    Per table `x`: `x` (as it is now), `x_history` (one row per change), `x_flat` (as it is now, \
+    without nested columns); for DuckDB also `x_changes`, `x_snapshot` and `quarantine`, which are \
+    tables in Athena.")]
+pub(crate) struct SqlArgs {
+    /// Lake whose current baseline the views read: a folder or `s3://bucket/prefix`. Without it
+    /// (Athena only) they read changes alone
+    pub(crate) lake: Option<String>,
+    /// Schema folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) schemas: PathBuf,
+    /// Engine to write for
+    #[arg(long, value_enum)]
+    pub(crate) engine: Engine,
+    #[command(flatten)]
+    pub(crate) s3: S3Args,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    dynalake duckdb ./lake --schemas schemas/ecommerce && duckdb -init ./lake/lake.sql\n  \
+    dynalake duckdb s3://bucket/lake --schemas schemas/ecommerce --output lake.sql\n\n\
+    `export convert` keeps a lake.sql in the lake up to date; write it anew after a change of the \
+    schemas.")]
+pub(crate) struct DuckdbArgs {
+    /// Lake: a folder or `s3://bucket/prefix`
+    pub(crate) lake: String,
+    /// Schema folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) schemas: PathBuf,
+    /// Write this file instead of lake.sql in the lake
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) s3: S3Args,
 }

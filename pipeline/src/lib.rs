@@ -18,6 +18,7 @@ pub mod json;
 pub mod layout;
 pub mod number;
 pub mod pipeline;
+pub mod publish;
 pub mod quarantine;
 pub mod rebuild;
 pub mod record;

@@ -3,6 +3,7 @@
 mod baselines;
 mod current;
 mod demo;
+mod duckdb;
 mod export;
 mod inspect;
 mod quarantine;
@@ -11,6 +12,7 @@ mod report;
 mod rows;
 mod schemas;
 mod show;
+mod sql;
 mod tables;
 
 use crate::World;
@@ -29,6 +31,8 @@ pub(crate) async fn run(command: Command, world: &World, printer: &mut Printer) 
         Command::Tables(args) => tables::run(&args, printer).await,
         Command::Current(args) => current::run(&args, printer).await,
         Command::Show(args) => show::run(&args, printer).await,
+        Command::Sql(args) => sql::run(&args, world, printer).await,
+        Command::Duckdb(args) => duckdb::run(&args, world, printer).await,
         Command::Inspect(args) => inspect::run(&args, printer).await,
         Command::Quarantine(command) => quarantine::run(&command, world, printer).await,
     }

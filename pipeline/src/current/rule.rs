@@ -8,9 +8,8 @@
 //!
 //! It holds if every write made since B − 2M was, or will be, delivered by the stream.
 
-/// M, in milliseconds. Exports are exact to the second at best, and stream times are floored seconds of
-/// another clock.
-pub const MARGIN_MS: i64 = 300_000;
+/// M, in milliseconds: the same as in the views.
+pub const MARGIN_MS: i64 = dynalake_schemas::views::MARGIN_MS;
 
 /// What is known of the change rows of one key; rows may be seen in any order, and more than once.
 #[derive(Debug, Clone, PartialEq, Eq)]

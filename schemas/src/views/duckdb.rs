@@ -9,6 +9,7 @@
 //! - DuckDB refuses to read a pattern that no file matches, and a young lake has tables without files.
 //!   So the script asks with `glob` first, and keeps what is to be read in a variable of the session.
 //!   Where there is no such variable (another connection to the same database) the files are read.
+//! - The script refuses to open a lake that has got another baseline since it was written.
 
 use std::fmt::Write;
 
@@ -70,6 +71,7 @@ pub fn script(catalog: &Catalog, baseline: Option<&Baseline>, lake: &DuckDbLake)
         text.push_str(&s3_access(s3, &lake.root));
     }
     let root = escaped_pattern(lake.root.trim_end_matches('/'));
+    push_guard(&mut text, baseline, &root);
     for entity in entities(catalog) {
         for files in [changes(entity, &root), snapshot(entity, &root)] {
             push_files(&mut text, &files);
@@ -80,6 +82,20 @@ pub fn script(catalog: &Catalog, baseline: Option<&Baseline>, lake: &DuckDbLake)
     }
     push_files(&mut text, &quarantine(catalog, &root));
     text
+}
+
+/// The views of another baseline than the lake's current one would be wrong without a sign of it: its
+/// rows may have been removed, or the new one may have repaired a gap. Labels sort as their times do.
+fn push_guard(text: &mut String, baseline: Option<&Baseline>, root: &str) {
+    let label = literal(baseline.map_or("", |baseline| baseline.label.as_str()));
+    let records = literal(&format!("{root}/state/baselines/*.json"));
+    _ = writeln!(
+        text,
+        "\nSET VARIABLE dynalake_baseline = (\n  \
+         SELECT CASE WHEN coalesce(max(parse_filename(file, true)), '') = {label} THEN {label}\n    \
+         ELSE error('the lake has another baseline than this script: write it anew with `dynalake \
+         duckdb`') END\n  FROM glob({records})\n);"
+    );
 }
 
 fn push_view(text: &mut String, view: &View) {
@@ -155,10 +171,11 @@ fn table_files(
     });
     let partition = (partition_column, "string".to_owned(), "VARCHAR".to_owned());
     let columns: Vec<_> = row.chain(typed).chain([partition]).collect();
-    let read = format!(
-        "SELECT * FROM read_parquet({}, union_by_name = true, hive_partitioning = true, \
-         hive_types = {{'{partition_column}': VARCHAR}})",
-        literal(&pattern)
+    let names: Vec<&str> = columns.iter().map(|(name, _, _)| *name).collect();
+    let read = read_files(
+        partition_column,
+        &names,
+        &format!("read_parquet({}, union_by_name = true", literal(&pattern)),
     );
     let names = columns.iter().map(|(name, _, _)| identifier(name));
     let declared = columns
@@ -180,6 +197,22 @@ fn table_files(
         read,
         partition_column,
     }
+}
+
+/// The partition is taken from the last folder of a file's path. (`hive_partitioning` takes the first
+/// one of that name, which may be above the lake.) DuckDB skips files by it, as long as the path is
+/// called `filename`; where a column has that name, it reads them all.
+fn read_files(partition_column: &str, names: &[&str], function: &str) -> String {
+    let path = if names.contains(&"filename") {
+        "file#"
+    } else {
+        "filename"
+    };
+    format!(
+        "SELECT *, regexp_extract(\"{path}\", '.*/{partition_column}=([^/]*)/', 1) AS {} \
+         FROM {function}, hive_partitioning = false, filename = '{path}')",
+        identifier(partition_column)
+    )
 }
 
 /// `names` of the declared columns, united with what the files have.
@@ -216,11 +249,14 @@ fn quarantine(catalog: &Catalog, root: &str) -> FileView {
         .filter(|column| column.name != "dt")
         .map(|column| format!("{}: '{}'", identifier(&column.name), ty(column)));
     let members: Vec<String> = members.collect();
-    let read = format!(
-        "SELECT * FROM read_json({}, format = 'newline_delimited', columns = {{{}}}, \
-         hive_partitioning = true, hive_types = {{'dt': VARCHAR}})",
-        literal(&pattern),
-        members.join(", ")
+    let read = read_files(
+        "dt",
+        &[],
+        &format!(
+            "read_json({}, format = 'newline_delimited', columns = {{{}}}",
+            literal(&pattern),
+            members.join(", ")
+        ),
     );
     let names = columns.iter().map(|column| identifier(&column.name));
     let declared = columns

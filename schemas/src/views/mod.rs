@@ -20,6 +20,8 @@ mod flat;
 #[cfg(test)]
 mod tests;
 
+use std::fmt::Write;
+
 use chrono::DateTime;
 
 use crate::load::UNMATCHED;
@@ -123,7 +125,8 @@ pub fn athena_script(catalog: &Catalog, baseline: Option<&Baseline>) -> String {
             text.push('\n');
         }
         let statement = view.create_statement(Some(&catalog.database));
-        text.push_str(&format!("-- {}\n{statement};\n", view.about));
+        // Writing to a String cannot fail.
+        _ = writeln!(text, "-- {}\n{statement};", view.about);
     }
     text
 }

@@ -176,9 +176,9 @@ fn long_flattened_names_are_cut_and_stay_apart() {
         .into_iter()
         .find(|view| view.name == "orders_flat")
         .unwrap();
-    let first = format!("{parent}_{}", "c".repeat(27));
-    assert_eq!(view.columns[2].name, first);
-    assert_eq!(view.columns[3].name, format!("{}_2", &first[..126]));
+    let name = |letters| format!("{parent}_{}", "c".repeat(letters));
+    assert_eq!(view.columns[2].name, name(27));
+    assert_eq!(view.columns[3].name, format!("{}_2", name(25)));
 }
 
 #[test]

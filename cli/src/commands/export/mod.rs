@@ -10,6 +10,7 @@ use dynalake_export_job::{
     convert,
 };
 use dynalake_pipeline::baseline::{self, CommitOutcome};
+use dynalake_pipeline::publish;
 use dynalake_pipeline::store::{LakeUri, Store};
 use serde::Serialize;
 
@@ -56,7 +57,7 @@ pub(super) async fn run(args: &ConvertArgs, world: &World, printer: &mut Printer
     let outcome = convert(
         &source,
         &store,
-        catalog,
+        Arc::clone(&catalog),
         &secrets,
         &options(args, world),
         progress,
@@ -70,6 +71,12 @@ pub(super) async fn run(args: &ConvertArgs, world: &World, printer: &mut Printer
         printer.warning(warning);
     }
     let baseline = commit(args, world, &store, &report, printer).await?;
+    if !args.no_commit {
+        let location = super::duckdb::location(&args.lake, &args.s3, world)?;
+        if publish::refresh_lake_sql(&store, &catalog, &location).await? {
+            printer.note(format!("{} written anew", store.address(publish::LAKE_SQL)));
+        }
+    }
     match args.format {
         Format::Json => printer.json(&Converted {
             report: &report,

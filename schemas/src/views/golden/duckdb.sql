@@ -4,9 +4,15 @@
 
 SET TimeZone = 'UTC';
 
+SET VARIABLE dynalake_baseline = (
+  SELECT CASE WHEN coalesce(max(parse_filename(file, true)), '') = '20261101T000400Z' THEN '20261101T000400Z'
+    ELSE error('the lake has another baseline than this script: write it anew with `dynalake duckdb`') END
+  FROM glob('/data/it''s a lake/state/baselines/*.json')
+);
+
 SET VARIABLE orders_changes = (
   SELECT CASE count(*) WHEN 0 THEN 'SELECT NULL::VARCHAR AS "dt" WHERE false'
-    ELSE 'SELECT * FROM read_parquet(''/data/it''''s a lake/changes/orders/dt=*/*.parquet'', union_by_name = true, hive_partitioning = true, hive_types = {''dt'': VARCHAR})' END
+    ELSE 'SELECT *, regexp_extract("filename", ''.*/dt=([^/]*)/'', 1) AS "dt" FROM read_parquet(''/data/it''''s a lake/changes/orders/dt=*/*.parquet'', union_by_name = true, hive_partitioning = false, filename = ''filename'')' END
   FROM glob('/data/it''s a lake/changes/orders/dt=*/*.parquet')
 );
 -- orders: changes, as in the files
@@ -27,12 +33,12 @@ FROM (
   WHERE false
   UNION ALL BY NAME
   SELECT * FROM query(coalesce(getvariable('orders_changes'),
-    'SELECT * FROM read_parquet(''/data/it''''s a lake/changes/orders/dt=*/*.parquet'', union_by_name = true, hive_partitioning = true, hive_types = {''dt'': VARCHAR})'))
+    'SELECT *, regexp_extract("filename", ''.*/dt=([^/]*)/'', 1) AS "dt" FROM read_parquet(''/data/it''''s a lake/changes/orders/dt=*/*.parquet'', union_by_name = true, hive_partitioning = false, filename = ''filename'')'))
 );
 
 SET VARIABLE orders_snapshot = (
   SELECT CASE count(*) WHEN 0 THEN 'SELECT NULL::VARCHAR AS "export" WHERE false'
-    ELSE 'SELECT * FROM read_parquet(''/data/it''''s a lake/snapshot/orders/export=*/*.parquet'', union_by_name = true, hive_partitioning = true, hive_types = {''export'': VARCHAR})' END
+    ELSE 'SELECT *, regexp_extract("filename", ''.*/export=([^/]*)/'', 1) AS "export" FROM read_parquet(''/data/it''''s a lake/snapshot/orders/export=*/*.parquet'', union_by_name = true, hive_partitioning = false, filename = ''filename'')' END
   FROM glob('/data/it''s a lake/snapshot/orders/export=*/*.parquet')
 );
 -- orders: the whole table per export, as in the files
@@ -53,7 +59,7 @@ FROM (
   WHERE false
   UNION ALL BY NAME
   SELECT * FROM query(coalesce(getvariable('orders_snapshot'),
-    'SELECT * FROM read_parquet(''/data/it''''s a lake/snapshot/orders/export=*/*.parquet'', union_by_name = true, hive_partitioning = true, hive_types = {''export'': VARCHAR})'))
+    'SELECT *, regexp_extract("filename", ''.*/export=([^/]*)/'', 1) AS "export" FROM read_parquet(''/data/it''''s a lake/snapshot/orders/export=*/*.parquet'', union_by_name = true, hive_partitioning = false, filename = ''filename'')'))
 );
 
 -- order: the table as it is now
@@ -126,7 +132,7 @@ FROM "orders" AS t;
 
 SET VARIABLE unmatched_changes = (
   SELECT CASE count(*) WHEN 0 THEN 'SELECT NULL::VARCHAR AS "dt" WHERE false'
-    ELSE 'SELECT * FROM read_parquet(''/data/it''''s a lake/changes/unmatched/dt=*/*.parquet'', union_by_name = true, hive_partitioning = true, hive_types = {''dt'': VARCHAR})' END
+    ELSE 'SELECT *, regexp_extract("filename", ''.*/dt=([^/]*)/'', 1) AS "dt" FROM read_parquet(''/data/it''''s a lake/changes/unmatched/dt=*/*.parquet'', union_by_name = true, hive_partitioning = false, filename = ''filename'')' END
   FROM glob('/data/it''s a lake/changes/unmatched/dt=*/*.parquet')
 );
 -- unmatched: changes, as in the files
@@ -142,12 +148,12 @@ FROM (
   WHERE false
   UNION ALL BY NAME
   SELECT * FROM query(coalesce(getvariable('unmatched_changes'),
-    'SELECT * FROM read_parquet(''/data/it''''s a lake/changes/unmatched/dt=*/*.parquet'', union_by_name = true, hive_partitioning = true, hive_types = {''dt'': VARCHAR})'))
+    'SELECT *, regexp_extract("filename", ''.*/dt=([^/]*)/'', 1) AS "dt" FROM read_parquet(''/data/it''''s a lake/changes/unmatched/dt=*/*.parquet'', union_by_name = true, hive_partitioning = false, filename = ''filename'')'))
 );
 
 SET VARIABLE unmatched_snapshot = (
   SELECT CASE count(*) WHEN 0 THEN 'SELECT NULL::VARCHAR AS "export" WHERE false'
-    ELSE 'SELECT * FROM read_parquet(''/data/it''''s a lake/snapshot/unmatched/export=*/*.parquet'', union_by_name = true, hive_partitioning = true, hive_types = {''export'': VARCHAR})' END
+    ELSE 'SELECT *, regexp_extract("filename", ''.*/export=([^/]*)/'', 1) AS "export" FROM read_parquet(''/data/it''''s a lake/snapshot/unmatched/export=*/*.parquet'', union_by_name = true, hive_partitioning = false, filename = ''filename'')' END
   FROM glob('/data/it''s a lake/snapshot/unmatched/export=*/*.parquet')
 );
 -- unmatched: the whole table per export, as in the files
@@ -163,7 +169,7 @@ FROM (
   WHERE false
   UNION ALL BY NAME
   SELECT * FROM query(coalesce(getvariable('unmatched_snapshot'),
-    'SELECT * FROM read_parquet(''/data/it''''s a lake/snapshot/unmatched/export=*/*.parquet'', union_by_name = true, hive_partitioning = true, hive_types = {''export'': VARCHAR})'))
+    'SELECT *, regexp_extract("filename", ''.*/export=([^/]*)/'', 1) AS "export" FROM read_parquet(''/data/it''''s a lake/snapshot/unmatched/export=*/*.parquet'', union_by_name = true, hive_partitioning = false, filename = ''filename'')'))
 );
 
 -- items that no entity takes, whole in _rest: the table as it is now
@@ -226,7 +232,7 @@ FROM "unmatched" AS t;
 
 SET VARIABLE quarantine = (
   SELECT CASE count(*) WHEN 0 THEN 'SELECT NULL::VARCHAR AS "dt" WHERE false'
-    ELSE 'SELECT * FROM read_json(''/data/it''''s a lake/quarantine/dt=*/*.jsonl'', format = ''newline_delimited'', columns = {"reason": ''VARCHAR'', "entity": ''VARCHAR'', "path": ''VARCHAR'', "message": ''VARCHAR'', "source": ''VARCHAR'', "origin": ''JSON'', "at": ''BIGINT'', "event_id": ''VARCHAR'', "sequence_number": ''VARCHAR'', "payload": ''VARCHAR'', "payload_base64": ''VARCHAR''}, hive_partitioning = true, hive_types = {''dt'': VARCHAR})' END
+    ELSE 'SELECT *, regexp_extract("filename", ''.*/dt=([^/]*)/'', 1) AS "dt" FROM read_json(''/data/it''''s a lake/quarantine/dt=*/*.jsonl'', format = ''newline_delimited'', columns = {"reason": ''VARCHAR'', "entity": ''VARCHAR'', "path": ''VARCHAR'', "message": ''VARCHAR'', "source": ''VARCHAR'', "origin": ''JSON'', "at": ''BIGINT'', "event_id": ''VARCHAR'', "sequence_number": ''VARCHAR'', "payload": ''VARCHAR'', "payload_base64": ''VARCHAR''}, hive_partitioning = false, filename = ''filename'')' END
   FROM glob('/data/it''s a lake/quarantine/dt=*/*.jsonl')
 );
 -- records that could not become rows, whole
@@ -241,5 +247,5 @@ FROM (
   WHERE false
   UNION ALL BY NAME
   SELECT * FROM query(coalesce(getvariable('quarantine'),
-    'SELECT * FROM read_json(''/data/it''''s a lake/quarantine/dt=*/*.jsonl'', format = ''newline_delimited'', columns = {"reason": ''VARCHAR'', "entity": ''VARCHAR'', "path": ''VARCHAR'', "message": ''VARCHAR'', "source": ''VARCHAR'', "origin": ''JSON'', "at": ''BIGINT'', "event_id": ''VARCHAR'', "sequence_number": ''VARCHAR'', "payload": ''VARCHAR'', "payload_base64": ''VARCHAR''}, hive_partitioning = true, hive_types = {''dt'': VARCHAR})'))
+    'SELECT *, regexp_extract("filename", ''.*/dt=([^/]*)/'', 1) AS "dt" FROM read_json(''/data/it''''s a lake/quarantine/dt=*/*.jsonl'', format = ''newline_delimited'', columns = {"reason": ''VARCHAR'', "entity": ''VARCHAR'', "path": ''VARCHAR'', "message": ''VARCHAR'', "source": ''VARCHAR'', "origin": ''JSON'', "at": ''BIGINT'', "event_id": ''VARCHAR'', "sequence_number": ''VARCHAR'', "payload": ''VARCHAR'', "payload_base64": ''VARCHAR''}, hive_partitioning = false, filename = ''filename'')'))
 );
