@@ -8,6 +8,7 @@
 //!
 //! Everything before [`store`] is synchronous and pure: no clock, randomness or environment.
 
+pub mod audit;
 pub mod baseline;
 mod batch;
 mod counts;

@@ -167,7 +167,7 @@ impl Keys {
     }
 }
 
-pub(super) fn nullable(column: &StringArray, row: usize) -> Option<&str> {
+pub(crate) fn nullable(column: &StringArray, row: usize) -> Option<&str> {
     column.is_valid(row).then(|| column.value(row))
 }
 

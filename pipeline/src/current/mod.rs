@@ -13,13 +13,14 @@
 mod adapt;
 mod error;
 pub mod merge;
-mod read;
+pub(crate) mod read;
+pub(crate) mod rows;
 pub mod rule;
 pub mod runs;
 mod schema;
 mod state;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use error::CurrentError;
 pub use read::{AsOf, CurrentReport, MergeOptions, TableState, current_rows};

@@ -1,13 +1,15 @@
 //! The rows of a table as it is now, or was.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use dynalake_schemas::Catalog;
+use dynalake_schemas::{Catalog, row_columns};
 
 use super::error::CurrentError;
 use super::merge::merge_as;
+use super::rows::{KeyHash, Rows, key_hash};
 use super::rule::first_day;
 use super::runs::{Run, runs_of};
 use super::schema::unite;
@@ -20,6 +22,7 @@ use crate::store::Store;
 /// Folders of the spool.
 const CHANGES: &str = "changes";
 const BASELINE: &str = "baseline";
+const WINDOW: &str = "window";
 
 /// Bounds of a merge.
 #[derive(Debug, Clone)]
@@ -83,6 +86,21 @@ impl TableState {
             AsOf::Time(at) => Some(at),
         };
         let record = baseline::current(store, until).await?;
+        Self::open_from(store, metadata, schema, record, until, options).await
+    }
+
+    /// [`TableState::open`] from this baseline (or none), whatever others there are.
+    ///
+    /// # Errors
+    /// As [`TableState::open`].
+    pub async fn open_from(
+        store: &Store,
+        metadata: ObjectMetadata,
+        schema: Option<SchemaRef>,
+        record: Option<BaselineRecord>,
+        until: Option<i64>,
+        options: &MergeOptions,
+    ) -> Result<Option<Self>, CurrentError> {
         let table = metadata.table.as_str();
         let changes = change_runs(store, table, record.as_ref(), options).await?;
         let baseline = match &record {
@@ -107,6 +125,30 @@ impl TableState {
             until,
             options: options.clone(),
         }))
+    }
+
+    /// Keys with a change in a stretch of time (milliseconds, both ends included).
+    pub(crate) fn keys_changed(
+        &self,
+        from: i64,
+        to: i64,
+    ) -> Result<HashSet<KeyHash>, CurrentError> {
+        let mut keys = HashSet::new();
+        let spool = self.options.spool.join(WINDOW);
+        std::fs::create_dir_all(&spool).map_err(|source| CurrentError::Spool {
+            path: spool.clone(),
+            source,
+        })?;
+        let (changes, memory) = (self.changes.clone(), self.options.memory_bytes / 2);
+        let merge = merge_as(&self.schema, &self.metadata, changes, memory, &spool)?;
+        let mut rows = Rows::new(merge)?;
+        while let Some(row) = rows.take()? {
+            if (from..=to).contains(&row.at()) {
+                let (pk, sk) = (row.text(row_columns::PK), row.text(row_columns::SK));
+                keys.extend(pk.map(|pk| key_hash(pk, sk)));
+            }
+        }
+        Ok(keys)
     }
 
     /// The schema of the rows.
@@ -194,7 +236,7 @@ async fn change_runs(
 }
 
 /// Runs of a baseline's rows of a table.
-async fn baseline_runs(
+pub(crate) async fn baseline_runs(
     store: &Store,
     table: &str,
     label: &str,

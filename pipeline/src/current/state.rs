@@ -3,94 +3,17 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use arrow::array::{AsArray, RecordBatch};
+use arrow::array::RecordBatch;
 use arrow::compute::interleave_record_batch;
-use arrow::datatypes::TimestampMillisecondType;
 use dynalake_schemas::row_columns;
 
 use super::error::CurrentError;
-use super::merge::{Keys, Merge, nullable};
+use super::merge::Merge;
+use super::rows::{Row, Rows};
 use super::rule::KeyChanges;
 
 /// Rows of an output batch.
 const OUTPUT_ROWS: usize = 4096;
-
-/// A row with the batch it is in.
-#[derive(Debug, Clone)]
-struct Row {
-    batch: Arc<RecordBatch>,
-    row: usize,
-}
-
-impl Row {
-    fn text(&self, column: usize) -> Option<&str> {
-        let column = self.batch.columns().get(column)?.as_string_opt::<i32>()?;
-        nullable(column, self.row)
-    }
-
-    fn at(&self) -> i64 {
-        self.batch
-            .columns()
-            .get(row_columns::AT)
-            .and_then(|column| column.as_primitive_opt::<TimestampMillisecondType>())
-            .map_or(0, |column| column.value(self.row))
-    }
-}
-
-/// Rows of a merged stream, one after the other.
-struct Rows {
-    merge: Merge,
-    current: Option<(Arc<RecordBatch>, Keys)>,
-    row: usize,
-    read: u64,
-}
-
-impl Rows {
-    fn new(merge: Merge) -> Result<Self, CurrentError> {
-        let mut rows = Self {
-            merge,
-            current: None,
-            row: 0,
-            read: 0,
-        };
-        rows.load()?;
-        Ok(rows)
-    }
-
-    fn load(&mut self) -> Result<(), CurrentError> {
-        self.row = 0;
-        self.current = match self.merge.next().transpose()? {
-            Some(batch) => {
-                let keys = Keys::of(&batch)?;
-                Some((Arc::new(batch), keys))
-            }
-            None => None,
-        };
-        Ok(())
-    }
-
-    /// The next row's key, without passing it.
-    fn key(&self) -> Option<(&str, Option<&str>)> {
-        self.current.as_ref().map(|(_, keys)| keys.key(self.row))
-    }
-
-    fn take(&mut self) -> Result<Option<Row>, CurrentError> {
-        let Some((batch, _)) = &self.current else {
-            return Ok(None);
-        };
-        let row = Row {
-            batch: Arc::clone(batch),
-            row: self.row,
-        };
-        let rows = batch.num_rows();
-        self.row += 1;
-        self.read += 1;
-        if self.row >= rows {
-            self.load()?;
-        }
-        Ok(Some(row))
-    }
-}
 
 /// What was read to find the state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -15,22 +15,22 @@ use crate::store::Store;
 use crate::time::DAY_MS;
 
 /// An instant in the middle of a day.
-const NOON: i64 = 20_000 * DAY_MS + DAY_MS / 2;
+pub(crate) const NOON: i64 = 20_000 * DAY_MS + DAY_MS / 2;
 const SECOND: i64 = 1_000;
-const MINUTE: i64 = 60 * SECOND;
+pub(crate) const MINUTE: i64 = 60 * SECOND;
 
 /// A lake with one table, `things`, whose items are told apart by an attribute.
-struct World {
-    folder: tempfile::TempDir,
-    store: Store,
-    catalog: Arc<Catalog>,
+pub(crate) struct World {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) store: Store,
+    pub(crate) catalog: Arc<Catalog>,
 }
 
 /// One change: key, sequence number, time, and the new value (`None` is a delete).
-type Change<'a> = (&'a str, &'a str, i64, Option<&'a str>);
+pub(crate) type Change<'a> = (&'a str, &'a str, i64, Option<&'a str>);
 
 impl World {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let schemas = folder.path().join("schemas");
         std::fs::create_dir_all(&schemas).unwrap();
@@ -61,7 +61,7 @@ impl World {
     }
 
     /// Changes as the stream delivers them, in one event.
-    async fn changes(&self, changes: &[Change<'_>]) {
+    pub(crate) async fn changes(&self, changes: &[Change<'_>]) {
         self.changes_of("2026-05-01T00:00:00.000", changes).await;
     }
 
@@ -101,7 +101,7 @@ impl World {
     }
 
     /// A committed baseline with these items, in several objects.
-    async fn baseline(&self, at: i64, items: &[(&str, &str)]) {
+    pub(crate) async fn baseline(&self, at: i64, items: &[(&str, &str)]) {
         let label = export_label(at).unwrap();
         for (part, items) in items.chunks(2).enumerate() {
             let mut pipeline = self.pipeline(Partitioning::Whole);
