@@ -42,6 +42,8 @@ pub(crate) enum Command {
     Tables(TablesArgs),
     /// The rows of a table as it is now, or was at an instant
     Current(CurrentArgs),
+    /// Compare what the lake says with what an export says (exit 1 when they differ)
+    Audit(AuditArgs),
     /// Rows of a table's snapshots and changes, as they were written
     Show(ShowArgs),
     /// Print the views that give a lake's tables as they are now: for Athena or DuckDB
@@ -307,6 +309,33 @@ pub(crate) struct ReplayArgs {
 pub(crate) struct TablesArgs {
     /// Lake: a folder or `s3://bucket/prefix`
     pub(crate) lake: String,
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) s3: S3Args,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  dynalake audit ./lake --schemas schemas/ecommerce\n  \
+    dynalake audit ./lake --against 20260501T000000Z --schemas schemas/ecommerce --format json"
+)]
+pub(crate) struct AuditArgs {
+    /// Lake: a folder or `s3://bucket/prefix`
+    pub(crate) lake: String,
+    /// Label of a converted export, committed or not (else the current baseline)
+    #[arg(long, value_name = "LABEL")]
+    pub(crate) against: Option<String>,
+    /// Schema folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) schemas: PathBuf,
+    /// Items that are not equal to keep in the report per table, by the hash of their key
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) samples: usize,
+    /// Folder for temporary files (else the system's temporary folder)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) spool: Option<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,

@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod audit;
 mod baselines;
 mod current;
 mod demo;
@@ -26,6 +27,7 @@ pub(crate) async fn run(command: Command, world: &World, printer: &mut Printer) 
         Command::Demo(args) => demo::run(&args, world, printer).await,
         Command::Schemas(command) => schemas::run(&command, printer),
         Command::Export(ExportCommand::Convert(args)) => export::run(&args, world, printer).await,
+        Command::Audit(args) => audit::run(&args, world, printer).await,
         Command::Baselines(command) => baselines::run(&command, world, printer).await,
         Command::Replay(args) => replay::run(&args, world, printer).await,
         Command::Tables(args) => tables::run(&args, printer).await,

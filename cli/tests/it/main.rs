@@ -1,6 +1,8 @@
 //! The real binary, run on temporary folders.
 
 #[cfg(test)]
+mod audit;
+#[cfg(test)]
 mod baselines;
 #[cfg(test)]
 mod current;

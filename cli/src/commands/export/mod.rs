@@ -9,12 +9,15 @@ use dynalake_export_job::{
     ConvertOptions, ConvertReport, ExportError, Progress, RefusalKind, Source, commit_export,
     convert,
 };
+use dynalake_pipeline::audit::{AuditReport, Verdict};
 use dynalake_pipeline::baseline::{self, CommitOutcome};
 use dynalake_pipeline::publish;
 use dynalake_pipeline::store::{LakeUri, Store};
+use dynalake_schemas::Catalog;
 use serde::Serialize;
 
 use self::progress::{Bar, Lines};
+use super::audit::{SAMPLES, audited};
 use super::report::{quarantine_lines, value_counts};
 use crate::World;
 use crate::args::{ConvertArgs, Format};
@@ -30,6 +33,9 @@ struct Converted<'a> {
     #[serde(flatten)]
     report: &'a ConvertReport,
     baseline: Baseline,
+    /// How the lake compared with it, where it was committed now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    audit: Option<&'a AuditReport>,
 }
 
 /// What became of the export.
@@ -71,6 +77,16 @@ pub(super) async fn run(args: &ConvertArgs, world: &World, printer: &mut Printer
         printer.warning(warning);
     }
     let baseline = commit(args, world, &store, &report, printer).await?;
+    let audit = audit(
+        args,
+        world,
+        &store,
+        &catalog,
+        &report.label,
+        baseline,
+        printer,
+    )
+    .await?;
     if !args.no_commit {
         let location = super::duckdb::location(&args.lake, &args.s3, world)?;
         if publish::refresh_lake_sql(&store, &catalog, &location).await? {
@@ -81,6 +97,7 @@ pub(super) async fn run(args: &ConvertArgs, world: &World, printer: &mut Printer
         Format::Json => printer.json(&Converted {
             report: &report,
             baseline,
+            audit: audit.as_ref(),
         })?,
         Format::Table => {
             print(&report, printer)?;
@@ -124,6 +141,36 @@ async fn commit(
         CommitOutcome::Committed | CommitOutcome::Replaced => Baseline::Committed,
         CommitOutcome::Unchanged => Baseline::Unchanged,
     })
+}
+
+/// Compares a baseline that was just committed with what the lake said before it. A difference is no
+/// failure of the conversion: the baseline repairs it. But it is said, aloud.
+async fn audit(
+    args: &ConvertArgs,
+    world: &World,
+    store: &Store,
+    catalog: &Catalog,
+    label: &str,
+    baseline: Baseline,
+    printer: &mut Printer,
+) -> Outcome<Option<AuditReport>> {
+    if baseline != Baseline::Committed {
+        return Ok(None);
+    }
+    let report = audited(store, catalog, label, SAMPLES, args.spool.as_deref()).await?;
+    if report.verdict() == Verdict::Different {
+        printer.warning(format!(
+            "before this baseline the lake differed from the table in {} items; the baseline \
+             repairs them, `dynalake audit {} --against {label} --schemas {}` shows them",
+            number(report.differences()),
+            args.lake,
+            args.schemas.display()
+        ));
+    }
+    if report.verdict() != Verdict::First {
+        printer.note(report.metric_line(world.now));
+    }
+    Ok(Some(report))
 }
 
 async fn source(args: &ConvertArgs) -> Outcome<Source> {
