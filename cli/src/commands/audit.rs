@@ -34,6 +34,9 @@ pub(super) async fn run(args: &AuditArgs, world: &World, printer: &mut Printer) 
             }
         },
     };
+    if args.against.is_some() {
+        check_export(&store, &label).await?;
+    }
     let report = audited(
         &store,
         &catalog,
