@@ -179,7 +179,8 @@ fn feed(digest: &mut Sha256, value: Option<&[u8]>) {
     digest.update(value.unwrap_or_default());
 }
 
-fn hex(digest: Sha256, digits: usize) -> String {
+/// The first digits of a digest.
+pub(crate) fn hex(digest: Sha256, digits: usize) -> String {
     let mut text = String::with_capacity(64);
     for byte in digest.finalize() {
         for nibble in [byte >> 4, byte & 15] {

@@ -11,6 +11,7 @@
 pub mod audit;
 pub mod baseline;
 mod batch;
+pub mod compact;
 mod counts;
 pub mod current;
 mod decode;

@@ -58,7 +58,7 @@ impl Run {
     }
 
     /// The schema of the file.
-    pub(super) fn schema(&self) -> &SchemaRef {
+    pub(crate) fn schema(&self) -> &SchemaRef {
         self.file.metadata.schema()
     }
 

@@ -6,7 +6,7 @@ use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 
 /// A schema that rows of all these files can be read as: every column and struct member of any of
 /// them, of the wider type. `Err` names the column whose types do not go together.
-pub(super) fn unite<'s>(
+pub(crate) fn unite<'s>(
     schemas: impl Iterator<Item = &'s SchemaRef>,
 ) -> Result<Option<SchemaRef>, String> {
     let mut united: Option<SchemaRef> = None;

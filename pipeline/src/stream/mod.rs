@@ -17,7 +17,7 @@ pub mod envelope;
 mod error;
 mod handler;
 pub mod lambda;
-mod summary;
+pub(crate) mod summary;
 
 pub use config::{Config, ConfigError};
 pub use context::Context;
