@@ -49,6 +49,9 @@ struct World {
 /// A row as readers see it: everything but who read it.
 type Row = BTreeMap<String, String>;
 
+/// A row with time and schema version, of which the greatest counts.
+type Ranked = ((i64, i32), Row);
+
 fn catalog(thing: &str) -> Arc<Catalog> {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("lake.toml"), LAKE_TOML).unwrap();
@@ -166,7 +169,7 @@ impl World {
 
     /// One row per change, the one with the greatest time; by a road of its own.
     fn history(&self) -> Vec<Row> {
-        let mut changes: BTreeMap<[Option<String>; 4], ((i64, i32), Row)> = BTreeMap::new();
+        let mut changes = BTreeMap::<[Option<String>; 4], Ranked>::new();
         for (key, bytes) in self.objects() {
             if !key.starts_with("changes/things/") {
                 continue;
@@ -492,7 +495,7 @@ async fn an_input_that_was_put_anew_is_not_deleted() {
     let again = world.lake().join(&inputs[0]);
     let file = fs::File::options().append(true).open(&again).unwrap();
     let modified = again.metadata().unwrap().modified().unwrap();
-    file.set_modified(modified + std::time::Duration::from_secs(3600))
+    file.set_modified(modified + std::time::Duration::from_hours(1))
         .unwrap();
     let report = world.compact(&CompactOptions::at(LATER)).await;
     assert_eq!(report.deleted.objects, 4);

@@ -1,6 +1,6 @@
 //! What is merged next, from names and sizes alone.
 
-use super::super::plan::{Frame, Unit, next_unit, output_key};
+use super::super::plan::{Frame, LATE_OBJECTS, Unit, next_unit, output_key};
 use super::*;
 use crate::store::ObjectMeta;
 
@@ -67,10 +67,9 @@ fn any_number_of_objects_ends_as_few_of_the_size_asked_for() {
     for unit in &units {
         assert!(unit.inputs.iter().map(|input| input.size).sum::<u64>() <= 4 * TARGET);
     }
-    assert!(
-        sizes[1..].iter().all(|size| *size >= TARGET / 2),
-        "{sizes:?}"
-    );
+    // Fewer than would be worth the work.
+    let small = sizes.iter().filter(|size| **size < TARGET / 2).count();
+    assert!(small < LATE_OBJECTS, "{sizes:?}");
 }
 
 #[test]
