@@ -50,16 +50,20 @@ def typed(value, kind):
     return plain(value)
 
 
+def rows(connection, sql):
+    """The rows of the last statement as JSON objects."""
+    result = connection.sql(sql)
+    if result is None:
+        return []
+    names, kinds = result.columns, result.types
+    return [{n: typed(v, k) for n, k, v in zip(names, kinds, row)} for row in result.fetchall()]
+
+
 def main():
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
-    result = connection.sql(sys.stdin.read())
-    rows = []
-    if result is not None:
-        names, kinds = result.columns, result.types
-        for row in result.fetchall():
-            rows.append({n: typed(v, k) for n, k, v in zip(names, kinds, row)})
-    json.dump(rows, sys.stdout)
+    json.dump(rows(connection, sys.stdin.read()), sys.stdout)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -19,7 +19,7 @@ mod random;
 mod seaweed;
 
 pub use corpus::{corpus, corpus_files};
-pub use duck::{duckdb, duckdb_available};
+pub use duck::{athena_on_duckdb, duckdb, duckdb_available};
 pub use lambda::{InitError, Invocation, LambdaError, LambdaProcess};
 pub use paths::{binary, python, repository, weed};
 pub use proxy::{Action, FaultProxy, ProxiedRequest};

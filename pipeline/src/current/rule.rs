@@ -17,6 +17,7 @@ pub struct KeyChanges<R> {
     stream: Option<String>,
     sequence_number: Option<String>,
     newest: R,
+    newest_at: i64,
     latest_at: i64,
 }
 
@@ -27,6 +28,7 @@ impl<R> KeyChanges<R> {
             stream: stream.map(str::to_owned),
             sequence_number: sequence_number.map(str::to_owned),
             newest: row,
+            newest_at: at,
             latest_at: at,
         }
     }
@@ -41,10 +43,16 @@ impl<R> KeyChanges<R> {
         row: R,
     ) {
         self.latest_at = self.latest_at.max(at);
-        if (stream, sequence_number) > (self.stream.as_deref(), self.sequence_number.as_deref()) {
+        let newest = (
+            self.stream.as_deref(),
+            self.sequence_number.as_deref(),
+            self.newest_at,
+        );
+        if (stream, sequence_number, at) > newest {
             self.stream = stream.map(str::to_owned);
             self.sequence_number = sequence_number.map(str::to_owned);
             self.newest = row;
+            self.newest_at = at;
         }
     }
 
@@ -88,6 +96,15 @@ mod tests {
         let mut changes = KeyChanges::new(Some("s"), Some(&seq("9")), B, "older");
         changes.observe(Some("s"), Some(&seq("10")), B - MARGIN_MS - 5, "newer");
         assert_eq!(changes.decide(Some(B)), Some(&"newer"));
+    }
+
+    #[test]
+    fn of_rows_of_one_change_the_latest_counts_in_whatever_order() {
+        for (first, second) in [((1, "early"), (2, "late")), ((2, "late"), (1, "early"))] {
+            let mut changes = KeyChanges::new(Some("s"), Some("1"), first.0, first.1);
+            changes.observe(Some("s"), Some("1"), second.0, second.1);
+            assert_eq!(changes.decide(None), Some(&"late"));
+        }
     }
 
     #[test]
