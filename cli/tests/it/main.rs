@@ -25,6 +25,8 @@ mod schemas;
 #[cfg(test)]
 mod show;
 #[cfg(test)]
+mod sql;
+#[cfg(test)]
 mod tables;
 #[cfg(test)]
 mod world;

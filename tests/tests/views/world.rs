@@ -2,7 +2,7 @@
 //! share nothing with ours.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dynalake_pipeline::baseline::BaselineRecord;
@@ -51,6 +51,9 @@ pub struct Change {
 /// Partition key and sort key.
 pub type Key = (&'static str, Option<&'static str>);
 
+/// Values of a baseline's items by kind and key.
+type Items = BTreeMap<(&'static str, Key), &'static str>;
+
 /// State of a table: key to value of `v`.
 pub type State = BTreeMap<(String, Option<String>), String>;
 
@@ -59,7 +62,7 @@ pub struct World {
     pub catalog: Arc<Catalog>,
     pub store: Store,
     delivered: Vec<Change>,
-    baseline: Option<(i64, BTreeMap<(&'static str, Key), &'static str>)>,
+    baseline: Option<(i64, Items)>,
 }
 
 /// Raw text of the item, rich in types; all of it follows from key, kind and value.
@@ -94,7 +97,7 @@ impl World {
     /// An empty lake in a folder whose name is hard to spell; with or without a sort key.
     pub fn new(sort_key: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let catalog = catalog(folder.path().join("schemas"), sort_key, COLUMNS);
+        let catalog = catalog(&folder.path().join("schemas"), sort_key, COLUMNS);
         let store = Store::local(folder.path().join("dt=2000-01-01/it's [a] lake*"));
         Self {
             folder,
@@ -108,7 +111,7 @@ impl World {
     /// Goes on with other columns.
     pub fn with_columns(&mut self, columns: &str) {
         let schemas = self.folder.path().join("schemas");
-        self.catalog = Arc::new(catalog(schemas, true, columns));
+        self.catalog = Arc::new(catalog(&schemas, true, columns));
     }
 
     pub fn root(&self) -> PathBuf {
@@ -334,8 +337,8 @@ fn owned(key: Key) -> (String, Option<String>) {
     (key.0.to_owned(), key.1.map(str::to_owned))
 }
 
-fn catalog(folder: PathBuf, sort_key: bool, columns: &str) -> Catalog {
-    std::fs::create_dir_all(&folder).unwrap();
+fn catalog(folder: &Path, sort_key: bool, columns: &str) -> Catalog {
+    std::fs::create_dir_all(folder).unwrap();
     let sort_key = if sort_key { "sort_key = \"SK\"" } else { "" };
     let lake = format!("database = \"lake\"\n[source]\npartition_key = \"PK\"\n{sort_key}\n");
     std::fs::write(folder.join("lake.toml"), lake).unwrap();
@@ -346,7 +349,7 @@ fn catalog(folder: PathBuf, sort_key: bool, columns: &str) -> Catalog {
         );
         std::fs::write(folder.join(format!("{kind}.toml")), text).unwrap();
     }
-    Catalog::load(&folder).unwrap_or_else(|problems| panic!("{problems}"))
+    Catalog::load(folder).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
 /// Rows of `SELECT _pk, _sk, v` as a state; no key may come twice.
