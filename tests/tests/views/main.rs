@@ -6,6 +6,7 @@
 mod evolution;
 mod flat;
 mod mutants;
+mod schemas;
 mod traps;
 mod world;
 
