@@ -163,6 +163,13 @@ fn next(
             ],
         ),
         (
+            "SQL: views for Athena, and lake.sql for DuckDB (`duckdb -init lake.sql`)",
+            vec![
+                format!("{program} sql {lake} --schemas {schemas} --engine athena"),
+                format!("{program} duckdb {lake} --schemas {schemas}"),
+            ],
+        ),
+        (
             "the schemas",
             vec![
                 format!("{program} schemas show {schemas}"),
