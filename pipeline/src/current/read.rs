@@ -15,6 +15,7 @@ use super::runs::{Run, runs_of};
 use super::schema::unite;
 use super::state::state;
 use crate::baseline::{self, BaselineRecord};
+use crate::compact;
 use crate::encode::ObjectMetadata;
 use crate::layout::day_text;
 use crate::store::Store;
@@ -225,7 +226,10 @@ async fn change_runs(
 ) -> Result<Vec<Run>, CurrentError> {
     let prefix = format!("changes/{table}/");
     let first = baseline.map(|record| format!("{prefix}dt={}", day_text(first_day(record.at_ms))));
+    // What a compaction stands for is left unread: its objects may be deleted soon.
     let objects = store.list(&prefix).await?;
+    let compactions = compact::records(store, table).await?;
+    let objects = compact::live(objects, &compactions).live;
     let keys = objects.into_iter().map(|object| object.key).filter(|key| {
         is_object(key)
             && first

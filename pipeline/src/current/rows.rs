@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{AsArray, RecordBatch};
-use arrow::datatypes::TimestampMillisecondType;
+use arrow::datatypes::{Int32Type, TimestampMillisecondType};
 use dynalake_schemas::row_columns;
 use sha2::{Digest, Sha256};
 
@@ -44,6 +44,14 @@ impl Row {
             .columns()
             .get(row_columns::AT)
             .and_then(|column| column.as_primitive_opt::<TimestampMillisecondType>())
+            .map_or(0, |column| column.value(self.row))
+    }
+
+    pub(crate) fn schema(&self) -> i32 {
+        self.batch
+            .columns()
+            .get(row_columns::SCHEMA)
+            .and_then(|column| column.as_primitive_opt::<Int32Type>())
             .map_or(0, |column| column.value(self.row))
     }
 }

@@ -16,43 +16,49 @@ pub const MARGIN_MS: i64 = dynalake_schemas::views::MARGIN_MS;
 pub struct KeyChanges<R> {
     stream: Option<String>,
     sequence_number: Option<String>,
+    /// Time and schema version of the newest row.
+    rank: (i64, i32),
     newest: R,
-    newest_at: i64,
     latest_at: i64,
 }
 
 impl<R> KeyChanges<R> {
     /// The first change row that is seen of a key.
-    pub fn new(stream: Option<&str>, sequence_number: Option<&str>, at: i64, row: R) -> Self {
+    pub fn new(
+        stream: Option<&str>,
+        sequence_number: Option<&str>,
+        at: i64,
+        schema: i32,
+        row: R,
+    ) -> Self {
         Self {
             stream: stream.map(str::to_owned),
             sequence_number: sequence_number.map(str::to_owned),
+            rank: (at, schema),
             newest: row,
-            newest_at: at,
             latest_at: at,
         }
     }
 
     /// Another change row of the same key. `sequence_number` is padded to 40 digits, as in `_seq`.
-    /// Among rows of the same position the one with the greatest time counts, then the first.
+    /// Among rows of the same position, which are the same change, the one with the greatest time
+    /// counts, then the one of the newest schema version, then the first: as in the views, and as a
+    /// compaction keeps them.
     pub fn observe(
         &mut self,
         stream: Option<&str>,
         sequence_number: Option<&str>,
         at: i64,
+        schema: i32,
         row: R,
     ) {
         self.latest_at = self.latest_at.max(at);
-        let newest = (
-            self.stream.as_deref(),
-            self.sequence_number.as_deref(),
-            self.newest_at,
-        );
-        if (stream, sequence_number, at) > newest {
+        let newest = (self.stream.as_deref(), self.sequence_number.as_deref());
+        if (stream, sequence_number, (at, schema)) > (newest.0, newest.1, self.rank) {
+            self.rank = (at, schema);
             self.stream = stream.map(str::to_owned);
             self.sequence_number = sequence_number.map(str::to_owned);
             self.newest = row;
-            self.newest_at = at;
         }
     }
 
@@ -84,7 +90,7 @@ mod tests {
 
     #[test]
     fn the_newest_row_decides_from_the_margin_on() {
-        let changes = |at| KeyChanges::new(Some("s"), Some("1"), at, "row");
+        let changes = |at| KeyChanges::new(Some("s"), Some("1"), at, 1, "row");
         assert_eq!(changes(B).decide(Some(B)), Some(&"row"));
         assert_eq!(changes(B - MARGIN_MS).decide(Some(B)), Some(&"row"));
         assert_eq!(changes(B - MARGIN_MS - 1).decide(Some(B)), None);
@@ -93,32 +99,54 @@ mod tests {
 
     #[test]
     fn the_latest_time_may_come_from_another_row_than_the_newest() {
-        let mut changes = KeyChanges::new(Some("s"), Some(&seq("9")), B, "older");
-        changes.observe(Some("s"), Some(&seq("10")), B - MARGIN_MS - 5, "newer");
+        let mut changes = KeyChanges::new(Some("s"), Some(&seq("9")), B, 1, "older");
+        changes.observe(Some("s"), Some(&seq("10")), B - MARGIN_MS - 5, 1, "newer");
         assert_eq!(changes.decide(Some(B)), Some(&"newer"));
     }
 
     #[test]
-    fn of_rows_of_one_change_the_latest_counts_in_whatever_order() {
-        for (first, second) in [((1, "early"), (2, "late")), ((2, "late"), (1, "early"))] {
-            let mut changes = KeyChanges::new(Some("s"), Some("1"), first.0, first.1);
-            changes.observe(Some("s"), Some("1"), second.0, second.1);
-            assert_eq!(changes.decide(None), Some(&"late"));
-        }
-    }
-
-    #[test]
     fn a_later_stream_is_newer_whatever_its_numbers() {
-        let mut changes =
-            KeyChanges::new(Some("2026-05-01T00:00:00.000"), Some(&seq("99")), B, "old");
-        changes.observe(Some("2026-06-01T00:00:00.000"), Some(&seq("1")), B, "new");
+        let mut changes = KeyChanges::new(
+            Some("2026-05-01T00:00:00.000"),
+            Some(&seq("99")),
+            B,
+            1,
+            "old",
+        );
+        changes.observe(
+            Some("2026-06-01T00:00:00.000"),
+            Some(&seq("1")),
+            B,
+            1,
+            "new",
+        );
         changes.observe(
             Some("2026-05-01T00:00:00.000"),
             Some(&seq("100")),
             B,
+            1,
             "old again",
         );
         assert_eq!(changes.decide(Some(B)), Some(&"new"));
+    }
+
+    #[test]
+    fn of_rows_of_one_change_the_latest_counts_then_the_newest_schema_then_the_first() {
+        let rows = [
+            (B, 1, "a"),
+            (B + 9, 1, "b"),
+            (B + 9, 2, "c"),
+            (B + 9, 2, "d"),
+        ];
+        let mut orders = [rows, rows];
+        orders[1].reverse();
+        for (rows, expected) in orders.into_iter().zip(["c", "d"]) {
+            let mut changes = KeyChanges::new(Some("s"), Some("1"), B, 0, "first");
+            for (at, schema, row) in rows {
+                changes.observe(Some("s"), Some("1"), at, schema, row);
+            }
+            assert_eq!(changes.decide(None), Some(&expected));
+        }
     }
 
     #[test]

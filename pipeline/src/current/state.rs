@@ -84,10 +84,11 @@ fn take_changes(
         if until.is_none_or(|until| row.at() <= until) {
             let (stream, seq) = (row.text(row_columns::STREAM), row.text(row_columns::SEQ));
             let (stream, seq) = (stream.map(str::to_owned), seq.map(str::to_owned));
-            let at = row.at();
+            let (stream, seq) = (stream.as_deref(), seq.as_deref());
+            let (at, schema) = (row.at(), row.schema());
             match &mut found {
-                Some(found) => found.observe(stream.as_deref(), seq.as_deref(), at, row),
-                None => found = Some(KeyChanges::new(stream.as_deref(), seq.as_deref(), at, row)),
+                Some(found) => found.observe(stream, seq, at, schema, row),
+                None => found = Some(KeyChanges::new(stream, seq, at, schema, row)),
             }
         }
         let same = rows.key().is_some_and(|(pk, sk)| {

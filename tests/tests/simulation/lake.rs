@@ -261,8 +261,8 @@ fn pipeline(rows: &[&Row], told: Option<Told>) -> Option<u32> {
     for row in rows {
         let (stream, seq) = (Some(row.stream.as_str()), Some(row.seq.as_str()));
         match &mut changes {
-            Some(changes) => changes.observe(stream, seq, row.at, row.item),
-            None => changes = Some(KeyChanges::new(stream, seq, row.at, row.item)),
+            Some(changes) => changes.observe(stream, seq, row.at, 1, row.item),
+            None => changes = Some(KeyChanges::new(stream, seq, row.at, 1, row.item)),
         }
     }
     let decided = changes.and_then(|changes| changes.decide(told.map(|told| told.at)).copied());

@@ -1,11 +1,12 @@
 //! Change rows: one per change, in order of time.
 //!
 //! A retried stream batch may have been cut differently, so that a change lies in two objects: rows
-//! are the same change when (`_pk`, `_sk`, `_stream`, `_seq`) are equal.
+//! are the same change when (`_pk`, `_sk`, `_stream`, `_seq`) are equal, and the latest one of them is
+//! shown.
 
 use std::cmp::Ordering;
-use std::collections::HashSet;
-use std::collections::hash_map::RandomState;
+use std::collections::HashMap;
+use std::collections::hash_map::{Entry, RandomState};
 use std::hash::BuildHasher;
 
 use arrow::array::{Array, AsArray, RecordBatch, UInt32Array};
@@ -19,8 +20,11 @@ pub(super) const COLUMNS: [&str; 5] = ["_pk", "_sk", "_stream", "_seq", "_at"];
 pub(super) struct Changes {
     limit: Option<usize>,
     hashers: [RandomState; 2],
-    /// 128-bit hashes of the changes seen.
-    seen: HashSet<(u64, u64)>,
+    /// 128-bit hashes of the changes seen, each with the place of its row among `rows` of this
+    /// generation.
+    seen: HashMap<(u64, u64), (u64, usize)>,
+    /// Counts how often rows were given up or moved.
+    generation: u64,
     batches: Vec<RecordBatch>,
     rows: Vec<Row>,
     /// Rows beyond the limit were dropped.
@@ -51,7 +55,8 @@ impl Changes {
         Self {
             limit,
             hashers: [RandomState::new(), RandomState::new()],
-            seen: HashSet::new(),
+            seen: HashMap::new(),
+            generation: 0,
             batches: Vec::new(),
             rows: Vec::new(),
             dropped: false,
@@ -76,17 +81,28 @@ impl Changes {
             let time = if sequence.is_none() { at } else { None };
             let [first, second] = &self.hashers;
             let identity = (key, sort_key, stream, sequence, time);
-            if self
-                .seen
-                .insert((first.hash_one(identity), second.hash_one(identity)))
-            {
-                self.rows.push(Row {
-                    at,
-                    sequence: sequence.map(Box::from),
-                    key: (Box::from(key), sort_key.map(Box::from)),
-                    batch: index,
-                    index: row,
-                });
+            let hash = (first.hash_one(identity), second.hash_one(identity));
+            let found = Row {
+                at,
+                sequence: sequence.map(Box::from),
+                key: (Box::from(key), sort_key.map(Box::from)),
+                batch: index,
+                index: row,
+            };
+            match self.seen.entry(hash) {
+                Entry::Vacant(entry) => {
+                    entry.insert((self.generation, self.rows.len()));
+                    self.rows.push(found);
+                }
+                Entry::Occupied(entry) => {
+                    let (generation, place) = *entry.get();
+                    let earlier = self.rows.get_mut(place);
+                    if let Some(earlier) = earlier
+                        .filter(|earlier| generation == self.generation && earlier.at < found.at)
+                    {
+                        *earlier = found;
+                    }
+                }
             }
         }
         self.batches.push(batch);
@@ -109,6 +125,7 @@ impl Changes {
 
     /// Gives the rows up, oldest first, as batches of neighbouring rows.
     pub(super) fn take(&mut self) -> Vec<RecordBatch> {
+        self.generation += 1;
         self.rows.sort_by(Row::order);
         if let Some(limit) = self.limit
             && self.rows.len() > limit
@@ -128,6 +145,7 @@ impl Changes {
 
     /// Keeps the newest rows only, and of the batches only their rows.
     fn shrink(&mut self, limit: usize) {
+        self.generation += 1;
         self.rows.sort_by(|a, b| b.order(a));
         self.rows.truncate(limit);
         self.dropped = true;
