@@ -36,6 +36,8 @@ pub(crate) enum Command {
     /// Complete states that a lake's tables are read from
     #[command(subcommand)]
     Baselines(BaselinesCommand),
+    /// Merge the small change objects of closed days into few large ones
+    Compact(CompactArgs),
     /// Run stream events through the same code as the stream Lambda
     Replay(ReplayArgs),
     /// What is in a lake: tables, days, exports, objects, rows, bytes, last change
@@ -279,6 +281,46 @@ pub(crate) struct BaselinesRetainArgs {
 pub(crate) struct BaselinesUnlockArgs {
     /// Lake: a folder or `s3://bucket/prefix`
     pub(crate) lake: String,
+    #[command(flatten)]
+    pub(crate) s3: S3Args,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  dynalake compact ./lake --schemas schemas/ecommerce\n  \
+    dynalake compact s3://bucket/lake --schemas schemas/ecommerce --before 2026-05-01 --dry-run\n\n\
+    Readers find the same rows before, during and after. What was merged is deleted by a later run, \
+    after the grace time: run it once a day."
+)]
+pub(crate) struct CompactArgs {
+    /// Lake: a folder or `s3://bucket/prefix`
+    pub(crate) lake: String,
+    /// Schema folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) schemas: PathBuf,
+    /// Only days before this one (else before today, UTC)
+    #[arg(long, value_name = "YYYY-MM-DD")]
+    pub(crate) before: Option<String>,
+    /// Size that objects aim at, in MiB; objects of half of it and more are left as they are
+    #[arg(long, value_name = "MIB", default_value_t = 256,
+          value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub(crate) target_mb: u32,
+    /// Hours for which merged objects stay; longer than any query runs
+    #[arg(long, value_name = "HOURS", default_value_t = 24,
+          value_parser = clap::value_parser!(u32).range(0..=8760))]
+    pub(crate) grace_hours: u32,
+    /// Memory for open objects, in MiB; the process needs some 300 more
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(16..=1_048_576))]
+    pub(crate) memory_mb: Option<u32>,
+    /// Folder for temporary files, with room for eight times the target (else the system's)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) spool: Option<PathBuf>,
+    /// Say what would be merged and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Output format of the report
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
     #[command(flatten)]
     pub(crate) s3: S3Args,
 }

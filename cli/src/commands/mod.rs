@@ -2,6 +2,7 @@
 
 mod audit;
 mod baselines;
+mod compact;
 mod current;
 mod demo;
 mod duckdb;
@@ -29,6 +30,7 @@ pub(crate) async fn run(command: Command, world: &World, printer: &mut Printer) 
         Command::Export(ExportCommand::Convert(args)) => export::run(&args, world, printer).await,
         Command::Audit(args) => audit::run(&args, world, printer).await,
         Command::Baselines(command) => baselines::run(&command, world, printer).await,
+        Command::Compact(args) => compact::run(&args, world, printer).await,
         Command::Replay(args) => replay::run(&args, world, printer).await,
         Command::Tables(args) => tables::run(&args, printer).await,
         Command::Current(args) => current::run(&args, printer).await,

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::TimestampMillisecondType;
 use dynalake_pipeline::baseline::{self, BaselineRecord};
+use dynalake_pipeline::compact::{self, ObjectCounts};
+use dynalake_pipeline::store::{ObjectMeta, Store};
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use serde::Serialize;
@@ -62,8 +64,11 @@ struct ChangesReport {
     #[serde(skip)]
     last_change_ms: Option<i64>,
     objects: u64,
+    /// Rows of the objects, a change that arrived twice twice.
     rows: u64,
     bytes: u64,
+    /// Objects that a compaction has merged and that wait to be deleted; not counted above.
+    superseded: ObjectCounts,
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -93,12 +98,13 @@ pub(super) async fn run(args: &TablesArgs, printer: &mut Printer) -> Outcome {
     objects.retain(|object| {
         object::is_parquet(&object.key) && !matches!(Place::of(&object.key), Place::Other)
     });
+    let superseded = take_superseded(&store, &mut objects).await?;
     let footers = object::footers(&store, &objects.iter().collect::<Vec<_>>()).await?;
     let quarantine = store.list("quarantine/").await?;
     let report = LakeReport {
         lake: args.lake.clone(),
         baseline: exports.baselines.last().map(|newest| newest.label.clone()),
-        tables: tables(&footers, &exports),
+        tables: tables(&footers, &exports, &superseded),
         quarantine_objects: count(
             quarantine
                 .iter()
@@ -113,7 +119,11 @@ pub(super) async fn run(args: &TablesArgs, printer: &mut Printer) -> Outcome {
     Ok(Exit::Ok)
 }
 
-fn tables(footers: &[Footer], exports: &Exports) -> Vec<TableReport> {
+fn tables(
+    footers: &[Footer],
+    exports: &Exports,
+    superseded: &BTreeMap<String, ObjectCounts>,
+) -> Vec<TableReport> {
     let mut tables: BTreeMap<&str, TableReport> = BTreeMap::new();
     // Footers are sorted by key, so days and exports of a table come in order.
     for footer in footers {
@@ -152,11 +162,43 @@ fn tables(footers: &[Footer], exports: &Exports) -> Vec<TableReport> {
             Place::Quarantine | Place::Other => {}
         }
     }
-    let named = |(table, report)| TableReport {
-        table: String::from(table),
-        ..report
-    };
-    tables.into_iter().map(named).collect()
+    tables
+        .into_iter()
+        .map(|(table, mut report)| {
+            report.changes.superseded = superseded.get(table).copied().unwrap_or_default();
+            table.clone_into(&mut report.table);
+            report
+        })
+        .collect()
+}
+
+/// Takes the objects that others stand for out of a listing, and counts them per table.
+async fn take_superseded(
+    store: &Store,
+    objects: &mut Vec<ObjectMeta>,
+) -> Outcome<BTreeMap<String, ObjectCounts>> {
+    let names: BTreeSet<String> = objects
+        .iter()
+        .filter_map(|object| match Place::of(&object.key) {
+            Place::Changes { table, .. } => Some(table.to_owned()),
+            _ => None,
+        })
+        .collect();
+    let mut records = Vec::new();
+    for table in &names {
+        records.extend(compact::records(store, table).await?);
+    }
+    let told_apart = compact::live(std::mem::take(objects), &records);
+    *objects = told_apart.live;
+    let mut superseded: BTreeMap<String, ObjectCounts> = BTreeMap::new();
+    for object in told_apart.superseded {
+        if let Place::Changes { table, .. } = Place::of(&object.key) {
+            let counts = superseded.entry(table.to_owned()).or_default();
+            counts.objects += 1;
+            counts.bytes += object.size;
+        }
+    }
+    Ok(superseded)
 }
 
 /// Greatest `_at` of an object, from its statistics.
@@ -218,6 +260,15 @@ fn print(report: &LakeReport, printer: &mut Printer) -> Outcome<()> {
         ]);
     }
     printer.table(&sheet)?;
+    let superseded = || report.tables.iter().map(|table| table.changes.superseded);
+    let objects: u64 = superseded().map(|counts| counts.objects).sum();
+    if objects > 0 {
+        printer.note(format!(
+            "not counted: {} objects, {}, that were compacted and wait to be deleted",
+            number(objects),
+            bytes(superseded().map(|counts| counts.bytes).sum())
+        ));
+    }
     if report.quarantine_objects > 0 {
         printer.note(format!(
             "{} quarantine objects: see `dynalake quarantine list {}`",

@@ -14,6 +14,7 @@ fn every_command_explains_itself() {
         &["baselines", "drop"],
         &["baselines", "retain"],
         &["baselines", "unlock"],
+        &["compact"],
         &["replay"],
         &["tables"],
         &["show"],

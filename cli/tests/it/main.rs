@@ -5,6 +5,8 @@ mod audit;
 #[cfg(test)]
 mod baselines;
 #[cfg(test)]
+mod compact;
+#[cfg(test)]
 mod current;
 #[cfg(test)]
 mod demo;

@@ -33,6 +33,7 @@ fn tables_of_a_lake_are_counted_from_footers() {
                         "days": 2, "first_day": "2026-05-01", "last_day": "2026-05-02",
                         "last_change": "2026-05-02T00:00:00.123Z",
                         "objects": 3, "rows": 5, "bytes": null,
+                        "superseded": {"objects": 0, "bytes": 0},
                     },
                     "snapshots": [
                         {"export": "20260501T000000Z", "complete": true, "committed": true, "current": true,
@@ -47,6 +48,7 @@ fn tables_of_a_lake_are_counted_from_footers() {
                         "days": 1, "first_day": "2026-05-01", "last_day": "2026-05-01",
                         "last_change": "2026-05-01T00:00:00Z",
                         "objects": 1, "rows": 1, "bytes": null,
+                        "superseded": {"objects": 0, "bytes": 0},
                     },
                     "snapshots": [],
                 },
