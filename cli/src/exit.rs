@@ -101,7 +101,8 @@ impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         match error.kind() {
             StoreErrorKind::BadKey => Self::usage(error),
-            StoreErrorKind::Denied => Self::remote(error)
+            // A folder that may not be written says so itself; it knows no credentials.
+            StoreErrorKind::Denied if error.http_status().is_some() => Self::remote(error)
                 .hint("check the credentials in use (`AWS_PROFILE`, `AWS_ACCESS_KEY_ID`) and what they may do"),
             StoreErrorKind::Unavailable => Self::remote(error).hint("run the same command again"),
             StoreErrorKind::Changed => {

@@ -22,6 +22,12 @@ pub(super) fn run(command: &SchemasCommand, printer: &mut Printer) -> Outcome {
     }
 }
 
+/// `1 error`, `2 errors`.
+fn counted(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
+
 fn check(args: &SchemasCheckArgs, printer: &mut Printer) -> Outcome {
     let Checked { catalog, problems } = dynalake_schemas::check(&args.dir);
     let (errors, warnings) = (problems.error_count(), problems.warning_count());
@@ -34,7 +40,11 @@ fn check(args: &SchemasCheckArgs, printer: &mut Printer) -> Outcome {
         }))?,
         Format::Table => {
             print_problems(&problems, printer)?;
-            let counts = format!("{errors} errors, {warnings} warnings");
+            let counts = format!(
+                "{}, {}",
+                counted(errors, "error"),
+                counted(warnings, "warning")
+            );
             match &catalog {
                 Some(catalog) => {
                     // The built-in `unmatched` is not the owner's.

@@ -30,6 +30,7 @@ fn all_problems_come_at_once_with_file_line_and_remedy() {
         .run(&["schemas", "check", "schemas", "--format", "json"])
         .exits(1)
         .json();
+    assert!(run.out.contains("2 errors, 1 warning\n"), "{}", run.out);
     assert_eq!(report["errors"], 2);
     assert_eq!(report["problems"][0]["line"], 7);
     assert!(!report["problems"][0]["remedy"].as_str().unwrap().is_empty());
