@@ -12,6 +12,9 @@ use crate::store::Store;
 /// Key of the script in a lake.
 pub const LAKE_SQL: &str = "lake.sql";
 
+/// Times that the script is written when baselines are committed meanwhile.
+const ATTEMPTS: usize = 5;
+
 /// The baseline that views of this lake read now; `None` when none is committed.
 ///
 /// # Errors
@@ -33,9 +36,17 @@ pub async fn lake_sql(
     catalog: &Catalog,
     lake: &DuckDbLake,
 ) -> Result<Option<Baseline>, BaselineError> {
-    let baseline = current_baseline(store).await?;
-    let script = duckdb::script(catalog, baseline.as_ref(), lake);
-    store.put(LAKE_SQL, script.into()).await?;
+    let mut baseline = current_baseline(store).await?;
+    // Somebody may commit in between and be faster with the script, which this one must not undo.
+    for _ in 0..ATTEMPTS {
+        let script = duckdb::script(catalog, baseline.as_ref(), lake);
+        store.put(LAKE_SQL, script.into()).await?;
+        let now = current_baseline(store).await?;
+        if now == baseline {
+            break;
+        }
+        baseline = now;
+    }
     Ok(baseline)
 }
 

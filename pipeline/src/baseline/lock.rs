@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::error::BaselineError;
-use super::record::{get_json, json};
+use super::record::json;
 use crate::store::Store;
 
 /// Key of the lock.
@@ -132,7 +132,10 @@ async fn release(store: &Store, record: &LockRecord) -> Result<(), BaselineError
 /// # Errors
 /// The store failed.
 pub async fn lock_holder(store: &Store) -> Result<Option<LockRecord>, BaselineError> {
-    if let Some(record) = get_json(store, KEY).await? {
+    let Some(bytes) = store.get(KEY).await? else {
+        return Ok(None);
+    };
+    if let Ok(record) = serde_json::from_slice(&bytes) {
         return Ok(Some(record));
     }
     // A lock that cannot be read is a lock.

@@ -2,6 +2,7 @@
 //!
 //! One binary, so that one server and one build of the binaries serve all modules.
 
+mod compaction;
 mod corpus_streams;
 mod event;
 mod export;

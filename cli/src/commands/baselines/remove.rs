@@ -1,6 +1,7 @@
 //! `dynalake baselines drop LAKE LABEL` and `dynalake baselines retain LAKE`.
 
 use dynalake_pipeline::baseline::{self, DropReport, Retention};
+use dynalake_pipeline::publish;
 use serde::Serialize;
 
 use crate::World;
@@ -24,13 +25,23 @@ pub(super) async fn drop(
     printer: &mut Printer,
 ) -> Outcome {
     let store = lake::existing(&args.lake, &args.s3).await?;
+    let before = baseline::current(&store, None).await?;
     let report = baseline::drop(&store, &args.label, args.force, &holder(world), world.now).await?;
     let removal = Removal {
         lake: args.lake.clone(),
         dry_run: false,
         report,
     };
-    print(&removal, args.format, printer)
+    let exit = print(&removal, args.format, printer)?;
+    let was_current = before.is_some_and(|record| record.label == args.label);
+    if was_current && store.head(publish::LAKE_SQL).await?.is_some() {
+        printer.note(format!(
+            "the views of `{}` still read it: write them anew with `dynalake duckdb {} --schemas DIR`",
+            store.address(publish::LAKE_SQL),
+            args.lake
+        ));
+    }
+    Ok(exit)
 }
 
 pub(super) async fn retain(
