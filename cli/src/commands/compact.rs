@@ -157,9 +157,9 @@ fn sheet(report: &CompactReport, days: &[(&str, &DayReport)]) -> Sheet {
 }
 
 fn counts(counts: ObjectCounts) -> String {
-    format!(
-        "{} objects, {}",
-        number(counts.objects),
-        bytes(counts.bytes)
-    )
+    let noun = match counts.objects {
+        1 => "object",
+        _ => "objects",
+    };
+    format!("{} {noun}, {}", number(counts.objects), bytes(counts.bytes))
 }

@@ -61,7 +61,7 @@ fn small_objects_of_closed_days_become_one_and_nobody_sees_a_difference() {
 
     let run = compact(&world, &[]).exits(0);
     assert!(
-        run.out.contains("4 objects") && run.out.contains("became 1 objects"),
+        run.out.contains("4 objects") && run.out.contains("became 1 object,"),
         "{run:#?}"
     );
     assert!(run.err.contains("4 objects merged into 1"), "{run:#?}");

@@ -102,17 +102,12 @@ impl Day {
     }
 
     /// Puts the outputs in the place of the inputs.
-    fn replace(&mut self, record: CompactionRecord, now_ms: i64) {
+    fn replace(&mut self, record: CompactionRecord, outputs: Vec<ObjectMeta>) {
         let is_of =
             |objects: &[CompactedObject], key: &str| objects.iter().any(|object| object.key == key);
         self.live
             .retain(|meta| !is_of(&record.inputs, &meta.key) && !is_of(&record.outputs, &meta.key));
-        self.live
-            .extend(record.outputs.iter().map(|output| ObjectMeta {
-                key: output.key.clone(),
-                size: output.size,
-                modified_ms: output.modified_ms.unwrap_or(now_ms),
-            }));
+        self.live.extend(outputs);
         self.live.sort_by(|a, b| a.key.cmp(&b.key));
         self.records.push(record);
     }
@@ -142,7 +137,7 @@ async fn compact_day(
             break;
         }
         match merge_unit(store, frame, &unit, options).await {
-            Ok(record) => {
+            Ok((record, outputs)) => {
                 watch.merged(
                     &frame.entity.table,
                     frame.day,
@@ -153,7 +148,7 @@ async fn compact_day(
                 day.duplicates += record.duplicates;
                 let inputs = ObjectCounts::of(record.inputs.iter().map(|input| input.size));
                 report.in_grace.add(inputs);
-                objects.replace(record, options.now_ms);
+                objects.replace(record, outputs);
             }
             Err(error) if error.is_of_day() => {
                 day.merged -= count(unit.inputs.len());
@@ -176,13 +171,13 @@ async fn compact_day(
     Ok(())
 }
 
-/// Merges, puts the outputs, and then says so.
+/// Merges, puts the outputs, and then says so. Gives the outputs as they are listed from now on.
 async fn merge_unit(
     store: &Store,
     frame: Frame<'_>,
     unit: &Unit,
     options: &CompactOptions,
-) -> Result<CompactionRecord, CompactError> {
+) -> Result<(CompactionRecord, Vec<ObjectMeta>), CompactError> {
     let spool = spool(options)?;
     let rewritten = rewrite(store, frame.entity, unit, options, spool.path()).await?;
     if rewritten.rows + rewritten.duplicates != rewritten.read {
@@ -194,10 +189,11 @@ async fn merge_unit(
             duplicates: rewritten.duplicates,
         });
     }
-    let mut outputs = Vec::new();
+    let (mut outputs, mut listed) = (Vec::new(), Vec::new());
     for (part, (path, size)) in rewritten.files.iter().enumerate() {
         let key = output_key(frame, &unit.id, part);
         store.put_file(&key, path).await?;
+        listed.extend(store.head(&key).await?);
         outputs.push(CompactedObject {
             key,
             size: *size,
@@ -216,7 +212,7 @@ async fn merge_unit(
         written_at_ms: options.now_ms,
     };
     put_record(store, &record).await?;
-    Ok(record)
+    Ok((record, listed))
 }
 
 /// Puts a record, unless one is there that says the same: its grace time began earlier.

@@ -635,6 +635,46 @@ async fn outputs_have_the_size_that_is_asked_for_and_large_objects_are_left() {
 }
 
 #[tokio::test]
+async fn a_day_of_several_pieces_of_work_ends_with_what_the_last_one_wrote() {
+    let world = World::new();
+    for n in 0..40 {
+        world
+            .changes(&[
+                ("a", &seq(n), NOON, Some("a")),
+                ("b", &seq(100 + n), NOON, None),
+            ])
+            .await;
+    }
+    let before = world.seen().await;
+    // Room for some ten objects at a time.
+    let options = CompactOptions {
+        target_bytes: 12_000,
+        before: DAY + 1,
+        ..CompactOptions::at(NOW)
+    };
+    let report = world.compact(&options).await;
+    let records = records(&world.store, "things").await.unwrap();
+    assert!(records.len() > 2, "{}", records.len());
+    let listed = world.store.list("changes/things/").await.unwrap();
+    let told_apart = live(listed, &records);
+    let counts = |objects: &[crate::store::ObjectMeta]| {
+        ObjectCounts::of(objects.iter().map(|object| object.size))
+    };
+    assert_eq!(counts(&told_apart.live), report.objects_after);
+    assert_eq!(counts(&told_apart.superseded), report.in_grace);
+    assert_eq!(world.compact(&options).await.merged(), 0);
+    let later = CompactOptions {
+        now_ms: LATER,
+        ..options
+    };
+    let last = world.compact(&later).await;
+    assert_eq!((last.merged(), last.deleted), (0, report.in_grace));
+    let left = world.store.list("changes/things/").await.unwrap();
+    assert_eq!(left, told_apart.live);
+    assert_eq!(world.seen().await, before);
+}
+
+#[tokio::test]
 async fn a_dry_run_says_what_would_be_done_and_does_nothing() {
     let world = busy().await;
     let before = world.objects();

@@ -12,10 +12,10 @@ async fn finished(world: &World) -> BTreeMap<String, Vec<u8>> {
     world.objects()
 }
 
-/// A lake with several units of work: two days, and a small target, so that there are several outputs.
+/// A lake with several units of work: two days, and a small target, so that outputs are merged further.
 async fn world() -> (World, CompactOptions) {
     let world = busy().await;
-    for n in 0..6 {
+    for n in 0..14 {
         let key = n.to_string();
         let day = NOON - DAY_MS;
         world
