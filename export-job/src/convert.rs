@@ -20,6 +20,7 @@ use crate::options::{ConvertOptions, Progress};
 use crate::report::ConvertReport;
 use crate::source::Source;
 use crate::state::{Complete, FileRecord, Plan};
+use crate::threads::Threads;
 use crate::worker::{Job, convert_data_file};
 
 const MEGABYTE: u64 = 1024 * 1024;
@@ -109,8 +110,12 @@ async fn run(
     workers: usize,
 ) -> Result<Vec<FileRecord>, ExportError> {
     let _stop = StopOnDrop(Arc::clone(&job.stop));
+    let threads = Threads::start(workers).map_err(|source| ExportError::Spool {
+        path: "(threads)".into(),
+        source,
+    })?;
     let mut outcomes = futures::stream::iter(files)
-        .map(|file| Box::pin(one_file(source, lake, job, file)))
+        .map(|file| Box::pin(one_file(source, lake, job, file, &threads)))
         .buffer_unordered(workers);
     let mut records = Vec::new();
     let mut failure = None;
@@ -134,6 +139,7 @@ async fn one_file(
     lake: &Lake,
     job: &Arc<Job>,
     file: Located,
+    threads: &Threads,
 ) -> Result<FileRecord, ExportError> {
     if job.stop.load(Ordering::Relaxed) {
         return Err(ExportError::Stopped);
@@ -145,11 +151,11 @@ async fn one_file(
     };
     let task = {
         let (job, file) = (Arc::clone(job), file.clone());
-        tokio::task::spawn_blocking(move || convert_data_file(&job, &file, compressed))
+        threads.run(move || convert_data_file(&job, &file, compressed))
     };
-    let converted = task.await.map_err(|error| ExportError::Worker {
+    let converted = task.await.ok_or_else(|| ExportError::Worker {
         file: file.address.clone(),
-        message: error.to_string(),
+        message: "the worker panicked".to_owned(),
     })??;
     for object in &converted.objects {
         lake.put_object(object).await?;

@@ -27,6 +27,7 @@ pub mod report;
 pub mod source;
 mod spool;
 pub mod state;
+mod threads;
 mod worker;
 
 pub use commit::commit_export;

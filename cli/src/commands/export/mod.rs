@@ -9,7 +9,7 @@ use dynalake_export_job::{
     ConvertOptions, ConvertReport, ExportError, Progress, RefusalKind, Source, commit_export,
     convert,
 };
-use dynalake_pipeline::audit::{AuditReport, Verdict};
+use dynalake_pipeline::audit::{AuditReport, Verdict, report_key};
 use dynalake_pipeline::baseline::{self, CommitOutcome};
 use dynalake_pipeline::publish;
 use dynalake_pipeline::store::{LakeUri, Store};
@@ -154,7 +154,18 @@ async fn audit(
     baseline: Baseline,
     printer: &mut Printer,
 ) -> Outcome<Option<AuditReport>> {
-    if baseline != Baseline::Committed {
+    let due = match baseline {
+        Baseline::Committed => true,
+        // An earlier run was stopped between the commit and its audit.
+        Baseline::Unchanged => store.head(&report_key(label)).await?.is_none(),
+        Baseline::NotCommitted => false,
+    };
+    // A first baseline has nothing to differ from.
+    let older = baseline::list(store)
+        .await?
+        .iter()
+        .any(|record| record.label.as_str() < label);
+    if !due || !older {
         return Ok(None);
     }
     let report = audited(store, catalog, label, SAMPLES, args.spool.as_deref()).await?;
