@@ -115,7 +115,7 @@ impl Bench {
             .arg(self.path("schemas"))
             .arg("--spool")
             .arg(self.path("spool"))
-            .args(["--workers", "2", "--format", "json"])
+            .args(["--workers", "2", "--format", "json", "--no-commit"])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
