@@ -4,6 +4,7 @@
 //! test ─ RuntimeApi ─ `stream` binary ─ FaultProxy ─ SeaweedFS (checks signatures)
 //!   └──── Store ──────────────────────────────────────┘
 //!   └──── DuckDB on what came out
+//!   └──── MiniStack: a table and its stream
 //! ```
 //!
 //! Parts that are not on the machine are skipped with a message; with `DYNALAKE_TEST_REQUIRE=1`
@@ -13,6 +14,8 @@ mod corpus;
 mod duck;
 mod http1;
 mod lambda;
+mod ministack;
+pub mod oracle;
 mod paths;
 mod proxy;
 mod random;
@@ -21,6 +24,7 @@ mod seaweed;
 pub use corpus::{corpus, corpus_files};
 pub use duck::{athena_on_duckdb, duckdb, duckdb_available};
 pub use lambda::{InitError, Invocation, LambdaError, LambdaProcess};
+pub use ministack::{DynamoClient, DynamoError, DynamoTable, MiniStack, ministack};
 pub use paths::{binary, python, repository, weed};
 pub use proxy::{Action, FaultProxy, ProxiedRequest};
 pub use random::Random;

@@ -25,6 +25,11 @@ pub fn weed() -> Option<PathBuf> {
     tool("DYNALAKE_WEED", "weed")
 }
 
+/// MiniStack: `DYNALAKE_MINISTACK`, else the one in `tests/.venv`.
+pub fn ministack() -> Option<PathBuf> {
+    tool("DYNALAKE_MINISTACK", "ministack")
+}
+
 fn tool(variable: &str, name: &str) -> Option<PathBuf> {
     let path = std::env::var_os(variable).map_or_else(
         || repository().join("tests/.venv/bin").join(name),

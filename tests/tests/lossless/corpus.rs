@@ -9,9 +9,9 @@ use dynalake_pipeline::pipeline::{Partitioning, Pipeline, Secrets};
 use dynalake_pipeline::rebuild::rebuild_item;
 use dynalake_pipeline::report::Report;
 use dynalake_schemas::Catalog;
-use dynalake_tests::{corpus, corpus_files};
+use dynalake_tests::{corpus, corpus_files, oracle};
 
-use crate::{oracle, snapshot, through_parquet};
+use crate::{snapshot, through_parquet};
 
 /// Tables and the rows that each must get.
 type Rows = &'static [(&'static str, u64)];

@@ -3,7 +3,6 @@
 
 mod corpus;
 mod generate;
-mod oracle;
 
 use std::sync::Arc;
 
@@ -13,6 +12,7 @@ use dynalake_pipeline::pipeline::{Partitioning, Pipeline, Secrets};
 use dynalake_pipeline::rebuild::rebuild_item;
 use dynalake_pipeline::record::{ChangeRecord, Operation, Origin};
 use dynalake_schemas::Catalog;
+use dynalake_tests::oracle;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use proptest::prelude::*;
 
@@ -40,6 +40,14 @@ fn through_parquet(catalog: &Catalog, entity: usize, batch: &RecordBatch) -> Vec
     reader.build().unwrap().collect::<Result<_, _>>().unwrap()
 }
 
+/// The number `n` in a key `I#n`.
+fn number_in_key(text: &str) -> usize {
+    match &oracle::item(text)["PK"] {
+        oracle::Plain::S(key) => key.trim_start_matches("I#").parse().unwrap(),
+        other => panic!("a key of another type: {other:?}"),
+    }
+}
+
 /// Decodes items, and gives the rebuilt texts by the number that each item carries in its key.
 fn there_and_back(catalog: &Arc<Catalog>, items: &[String]) -> Vec<String> {
     let mut pipeline = Pipeline::new(
@@ -57,7 +65,7 @@ fn there_and_back(catalog: &Arc<Catalog>, items: &[String]) -> Vec<String> {
         for batch in through_parquet(catalog, table.entity, &table.batch) {
             for row in 0..batch.num_rows() {
                 let item = rebuild_item(catalog, table.entity, &batch, row).unwrap();
-                let number = oracle::number_in_key(&item);
+                let number = number_in_key(&item);
                 rebuilt[number] = item;
             }
         }

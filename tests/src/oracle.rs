@@ -6,34 +6,36 @@ use std::collections::BTreeMap;
 use serde_dynamo::AttributeValue;
 
 /// An AttributeValue that compares as DynamoDB compares.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Plain {
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Plain {
+    /// Number: sign, digits and exponent.
     N(String),
+    /// String.
     S(String),
+    /// Binary.
     B(Vec<u8>),
+    /// Boolean.
     Bool(bool),
+    /// NULL.
     Null(bool),
+    /// List.
     L(Vec<Plain>),
+    /// Map.
     M(BTreeMap<String, Plain>),
+    /// String set.
     Ss(Vec<String>),
+    /// Number set.
     Ns(Vec<String>),
+    /// Binary set.
     Bs(Vec<Vec<u8>>),
 }
 
 /// The item in this text, as `serde_dynamo` reads it.
-pub(crate) fn item(text: &str) -> BTreeMap<String, Plain> {
+pub fn item(text: &str) -> BTreeMap<String, Plain> {
     let item: BTreeMap<String, AttributeValue> = serde_json::from_str(text).unwrap();
     item.into_iter()
         .map(|(name, value)| (name, plain(value)))
         .collect()
-}
-
-/// The number `n` in a key `I#n`.
-pub(crate) fn number_in_key(text: &str) -> usize {
-    match &item(text)["PK"] {
-        Plain::S(key) => key.trim_start_matches("I#").parse().unwrap(),
-        other => panic!("a key of another type: {other:?}"),
-    }
 }
 
 fn plain(value: AttributeValue) -> Plain {
