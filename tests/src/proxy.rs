@@ -124,15 +124,22 @@ impl FaultProxy {
 
     /// Waits until such a request comes by, or has since the rule was set.
     pub fn wait_for(&self, wanted: impl Fn(&ProxiedRequest) -> bool) {
+        assert!(
+            self.comes_within(Duration::from_mins(1), wanted),
+            "no such request came"
+        );
+    }
+
+    /// Whether such a request comes by within so much time, or has since the rule was set.
+    pub fn comes_within(
+        &self,
+        patience: Duration,
+        wanted: impl Fn(&ProxiedRequest) -> bool,
+    ) -> bool {
         let absent = |shared: &mut Shared| !shared.seen.iter().any(&wanted);
         let shared = self.shared.lock().unwrap();
-        let patience = Duration::from_mins(1);
-        let waited = self
-            .arrived
-            .wait_timeout_while(shared, patience, absent)
-            .unwrap()
-            .1;
-        assert!(!waited.timed_out(), "no such request came");
+        let waited = self.arrived.wait_timeout_while(shared, patience, absent);
+        !waited.unwrap().1.timed_out()
     }
 
     /// The requests since the rule was set.
