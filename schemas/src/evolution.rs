@@ -6,11 +6,14 @@
 //! | new column or struct member behind the others | fine |
 //! | `int` → `bigint`; `decimal(p,s)` → `decimal(q,s)` with q > p | fine: readers widen both |
 //! | column or member gone that is listed in `removed`, or has become `transform = "drop"` | fine; name and id stay reserved |
+//! | column with `transform = "drop"` stored or gone, and listed in `removed` | fine: somebody means it |
 //! | other attribute or format, same type | warning: old rows keep what they were read with |
 //! | anything else | refused |
 //!
 //! Each of them needs a higher `version`. Not widened: `int` → `double` or `decimal` and other scales,
 //! which Athena's Parquet reader does not (all) accept over old files.
+
+mod dropped;
 
 use std::collections::BTreeMap;
 
@@ -94,8 +97,10 @@ fn compare(loaded: &LoadedEntity, locked: &LockedTable, problems: &mut Problems)
             None => changes.push(format!("`{}` is new", node.path)),
         }
     }
+    dropped::check(loaded, locked, &mut changes, problems);
     check_removed(loaded, locked, &current, &mut changes, problems);
-    unknown_removed(loaded, &|path| known.contains_key(path), problems);
+    let is_known = |path: &str| known.contains_key(path) || was_dropped(path, locked);
+    unknown_removed(loaded, &is_known, problems);
     check_order(loaded, locked, &current, problems);
     if entity.version < locked.version {
         problems.error(
@@ -256,7 +261,7 @@ fn check_removed(
         );
     }
     for (name, place) in removed {
-        if is_there(name) {
+        if is_there(name) && !was_dropped(name, locked) {
             problems.error(
                 place,
                 format!("`{name}` is in `removed` and among the columns"),
@@ -264,6 +269,10 @@ fn check_removed(
             );
         }
     }
+}
+
+fn was_dropped(path: &str, locked: &LockedTable) -> bool {
+    locked.dropped.iter().any(|column| column.path == path)
 }
 
 /// Whether the parts of this node have nothing in common with what the lock says of them.

@@ -199,6 +199,127 @@ fn everything_else_is_refused_with_the_remedy() {
     assert!(errors(folder.path())[0].contains("the transform of `m` was mask and is none"));
 }
 
+const SECRET: &str = "secret = { type = \"json\", transform = \"drop\" }";
+
+/// A folder locked with these columns behind `id`.
+fn locked_with(columns: &str) -> TempDir {
+    let folder = folder(&[]);
+    write(folder.path(), 1, "", &format!("id = \"string\"\n{columns}"));
+    assert!(lock(folder.path()).unwrap().warnings.is_empty());
+    folder
+}
+
+#[test]
+fn what_was_dropped_is_not_stored_unnoticed() {
+    let other = SECRET.replace("type = \"json\"", "attribute = \"Other\"");
+    for (columns, place, what) in [
+        (
+            "secret = { type = \"json\" }",
+            "x.toml:9",
+            "`secret` was dropped and would be stored",
+        ),
+        (
+            "secret = { type = \"string\", transform = \"mask\" }",
+            "x.toml:9",
+            "would be stored",
+        ),
+        (
+            "",
+            "x.toml:3",
+            "`secret` was dropped and is gone: attribute `secret` would go to `_rest`",
+        ),
+        (
+            other.as_str(),
+            "x.toml:9",
+            "drops another attribute than before",
+        ),
+    ] {
+        let folder = locked_with(SECRET);
+        let columns = format!("id = \"string\"\n{columns}");
+        write(folder.path(), 2, "", &columns);
+        let said = errors(folder.path());
+        assert!(said.len() == 1, "{said:#?}");
+        for part in [
+            place,
+            what,
+            "transform = \"drop\"",
+            "removed = [\"secret\"]",
+        ] {
+            assert!(said[0].contains(part), "{part}: {said:#?}");
+        }
+        assert!(
+            lock(folder.path()).is_err(),
+            "what is refused is not locked"
+        );
+        // Said to be meant: fine with a higher version, now and after locking.
+        write(folder.path(), 1, "removed = \"secret\"", &columns);
+        assert!(
+            errors(folder.path())[0].contains("version = 2"),
+            "{columns}"
+        );
+        write(folder.path(), 2, "removed = \"secret\"", &columns);
+        let said = errors(folder.path());
+        assert!(said.is_empty(), "{said:#?}");
+        lock(folder.path()).unwrap();
+        let problems = check(folder.path()).problems;
+        assert!(problems.is_empty(), "{problems}");
+    }
+}
+
+#[test]
+fn what_is_dropped_again_is_guarded_again() {
+    let folder = locked_with(SECRET);
+    let clear = "id = \"string\"\nsecret = \"json\"";
+    write(folder.path(), 2, "removed = \"secret\"", clear);
+    lock(folder.path()).unwrap();
+    write(folder.path(), 3, "", &format!("id = \"string\"\n{SECRET}"));
+    let text = lock(folder.path()).unwrap().text;
+    assert!(
+        text.contains("dropped = [\n    { path = \"secret\" },\n]"),
+        "{text}"
+    );
+    write(folder.path(), 4, "", clear);
+    assert!(errors(folder.path())[0].contains("`secret` was dropped and would be stored"));
+}
+
+#[test]
+fn dropped_columns_are_in_the_lock_with_their_attributes() {
+    let folder = locked_with(&format!(
+        "{SECRET}\nt = {{ attribute = \"To Ken\", transform = \"drop\" }}"
+    ));
+    let text = fs::read_to_string(folder.path().join(LOCK_FILE)).unwrap();
+    let listed =
+        "dropped = [\n    { path = \"secret\" },\n    { path = \"t\", reads = \"To Ken\" },\n]";
+    assert!(text.contains(listed), "{text}");
+    assert_eq!(Lock::parse(&text).unwrap().to_text(), text);
+    for broken in [
+        text.replace("path = \"secret\"", "name = \"secret\""),
+        text.replace(listed, "dropped = true"),
+    ] {
+        fs::write(folder.path().join(LOCK_FILE), broken).unwrap();
+        assert!(errors(folder.path())[0].contains("`dropped` is not of the form"));
+    }
+}
+
+#[test]
+fn locks_of_before_the_list_only_ask_to_lock_anew() {
+    let folder = locked_with(SECRET);
+    let path = folder.path().join(LOCK_FILE);
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(
+        &path,
+        text.replace("dropped = [\n    { path = \"secret\" },\n]\n", ""),
+    )
+    .unwrap();
+    assert!(errors(folder.path()).is_empty());
+    let said = warnings(folder.path());
+    assert!(
+        said.len() == 1 && said[0].contains("latest changes"),
+        "{said:#?}"
+    );
+    assert_eq!(lock(folder.path()).unwrap().text, text);
+}
+
 #[test]
 fn another_reading_of_the_same_type_is_a_warning() {
     let folder = locked();

@@ -5,6 +5,7 @@
 //! schemas with it. Columns and tables that are gone stay in it, so that neither their ids nor
 //! their names come back with another meaning.
 
+mod dropped;
 mod ids;
 mod nodes;
 mod text;
@@ -13,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+pub(crate) use dropped::{LockedDrop, dropped};
 pub(crate) use ids::assign_ids;
 pub(crate) use nodes::{Kind, Node, nodes};
 
@@ -39,6 +41,8 @@ pub(crate) struct LockedTable {
     pub(crate) retired: bool,
     /// In declared order, removed ones last.
     pub(crate) columns: Vec<LockedColumn>,
+    /// Columns that are never stored, in declared order, those that are no longer so last.
+    pub(crate) dropped: Vec<LockedDrop>,
 }
 
 /// A column, or a part of one, that some file of the lake may have.
@@ -162,12 +166,17 @@ impl Lock {
                 })
                 .collect();
             columns.extend(gone);
+            let before = tables
+                .get(&entity.table)
+                .map(|table| table.dropped.as_slice());
+            let dropped = dropped::update(entity, before.unwrap_or_default());
             let locked = LockedTable {
                 entity: entity.name.clone(),
                 version: entity.version,
                 next_id,
                 retired: false,
                 columns,
+                dropped,
             };
             tables.insert(entity.table.clone(), locked);
         }

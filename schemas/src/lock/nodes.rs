@@ -104,7 +104,8 @@ pub(crate) fn nodes(entity: &Entity) -> Vec<Node> {
     nodes
 }
 
-fn reads(attribute: &AttributeName) -> Option<String> {
+/// The attribute where it is not the one of the column's own name.
+pub(super) fn reads(attribute: &AttributeName) -> Option<String> {
     match attribute {
         AttributeName::Named(name) if column_name(name) == *name => None,
         AttributeName::Exact(name) | AttributeName::Named(name) => Some(name.clone()),

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use toml_edit::{Document, Item, TableLike, Value};
 
 use super::nodes::{Kind, Node};
-use super::{Lock, LockedColumn, LockedTable};
+use super::{Lock, LockedColumn, LockedDrop, LockedTable};
 use crate::problem::line_of;
 use crate::row_columns::FIRST_TYPED_ID;
 
@@ -45,6 +45,13 @@ impl Lock {
                 write_column(&mut text, column);
             }
             text.push_str("]\n");
+            if !table.dropped.is_empty() {
+                text.push_str("dropped = [\n");
+                for column in &table.dropped {
+                    write_drop(&mut text, column);
+                }
+                text.push_str("]\n");
+            }
         }
         text
     }
@@ -116,6 +123,17 @@ fn write_column(text: &mut String, LockedColumn { node, removed }: &LockedColumn
     text.push_str(" },\n");
 }
 
+fn write_drop(text: &mut String, column: &LockedDrop) {
+    _ = write!(text, "    {{ path = {}", quoted(&column.path));
+    if let Some(reads) = &column.reads {
+        _ = write!(text, ", reads = {}", quoted(reads));
+    }
+    if column.removed {
+        text.push_str(", removed = true");
+    }
+    text.push_str(" },\n");
+}
+
 fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }
@@ -153,7 +171,31 @@ fn parse_table(text: &str, table: &dyn TableLike) -> Result<LockedTable, Fault> 
         next_id,
         retired: boolean(table, "retired"),
         columns,
+        dropped: parse_dropped(text, table)?,
     })
+}
+
+/// Locks of before the list have none.
+fn parse_dropped(text: &str, table: &dyn TableLike) -> Result<Vec<LockedDrop>, Fault> {
+    let Some(item) = table.get("dropped") else {
+        return Ok(Vec::new());
+    };
+    let fault = |span| {
+        let what = "`dropped` is not of the form it was written in";
+        (line(text, span), what.to_owned())
+    };
+    let listed = item.as_array().ok_or_else(|| fault(item.span()))?;
+    listed
+        .iter()
+        .map(|value| {
+            let column = value.as_inline_table().ok_or_else(|| fault(value.span()))?;
+            Ok(LockedDrop {
+                path: string(column, "path").ok_or_else(|| fault(value.span()))?,
+                reads: string(column, "reads"),
+                removed: boolean(column, "removed"),
+            })
+        })
+        .collect()
 }
 
 fn parse_column(column: &dyn TableLike) -> Option<LockedColumn> {
