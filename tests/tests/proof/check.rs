@@ -137,12 +137,13 @@ pub fn nothing_is_lost_or_made_up(source: &Source, lake: &Lake, runtime: &Runtim
             stored.extend(seqs.iter().map(|seq| seq.unwrap().to_owned()));
         }
     }
-    let delivered = source.shards.iter().flat_map(|shard| &shard.done);
-    let delivered: BTreeSet<String> = delivered.map(|record| record.seq.clone()).collect();
+    let delivered = || source.shards.iter().flat_map(|shard| &shard.done);
     assert_eq!(
-        delivered.len(),
+        delivered().count(),
         source.told,
         "the driver delivered everything"
     );
+    // Not counted: the engine may give records of different items the same number.
+    let delivered: BTreeSet<String> = delivered().map(|record| record.seq.clone()).collect();
     assert_eq!(stored, delivered, "rows of exactly the delivered records");
 }
