@@ -20,9 +20,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use dynalake_tests::ministack;
 
 /// Seeds by default; each takes some seconds.
-const SEEDS: u64 = 4;
+const SEEDS: u64 = 2;
 /// Operations per seed by default.
-const OPERATIONS: u64 = 1_500;
+const OPERATIONS: u64 = 600;
 /// Seeds that are played at the same time.
 const THREADS: usize = 2;
 
