@@ -11,6 +11,7 @@ mod export;
 mod lake;
 mod model;
 mod source;
+mod sql;
 mod story;
 mod values;
 

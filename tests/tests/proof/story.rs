@@ -14,6 +14,7 @@ use crate::export::Export;
 use crate::lake::Lake;
 use crate::model::Model;
 use crate::source::Source;
+use crate::sql;
 
 /// What came of a seed.
 #[derive(Debug, Default)]
@@ -132,6 +133,7 @@ pub fn play(server: &MiniStack, seed: u64, operations: u64) -> Story {
     story.compare(&mut source, &lake, &runtime);
     assert_eq!(story.comparisons, before + 1, "the end is exact");
     check::nothing_is_lost_or_made_up(&source, &lake, &runtime);
+    sql::views_equal_rust(&source, &lake, &runtime);
     Story {
         operations: source.operations,
         told: source.told,
