@@ -3,8 +3,9 @@
 //! attribute for attribute the same as a scan.
 //!
 //! `DYNALAKE_PROOF_SEEDS` says how many seeds are played and `DYNALAKE_PROOF_FIRST_SEED` the first
-//! one; `DYNALAKE_PROOF_OPERATIONS` how many operations each has. A seed repeats every choice of the
-//! test; what it cannot repeat is where in its work a function is when it is killed.
+//! one; `DYNALAKE_PROOF_OPERATIONS` how many operations each has. A seed repeats everything that the
+//! table goes through. What it cannot repeat is where in its work a function is when it is killed, and
+//! so which deliveries come after it.
 
 mod check;
 mod export;
@@ -44,7 +45,7 @@ impl Drop for Repeat {
             eprintln!(
                 "seed {seed} failed; repeat it: DYNALAKE_PROOF_SEEDS=1 \
                  DYNALAKE_PROOF_FIRST_SEED={seed} DYNALAKE_PROOF_OPERATIONS={operations} \
-                 tests/run -p dynalake-tests --test proof",
+                 tests/run --test proof",
                 seed = self.0,
                 operations = number("DYNALAKE_PROOF_OPERATIONS", OPERATIONS),
             );

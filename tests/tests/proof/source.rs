@@ -31,8 +31,8 @@ pub const TABLE: &str = "app-single-table";
 pub struct Record {
     /// `Records[…]` of an event.
     pub body: Value,
-    /// Sequence number, as in `_seq`.
-    pub seq: String,
+    /// As in `_stream` and `_seq`. Streams may use the same numbers.
+    pub position: (String, String),
 }
 
 /// A shard: what is not delivered yet, and what was.
@@ -216,7 +216,7 @@ impl Source {
             .waiting
             .push_back(Record {
                 body: record,
-                seq: format!("{seq:0>40}"),
+                position: (self.stream_label.clone(), format!("{seq:0>40}")),
             });
     }
 
