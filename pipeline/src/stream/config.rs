@@ -25,6 +25,9 @@ pub const SCHEMAS: &str = "DYNALAKE_SCHEMAS";
 /// Name of the source table, where it differs from `lake.toml` (one name per stage). Records of
 /// another table fail the invocation.
 pub const SOURCE_TABLE: &str = "DYNALAKE_SOURCE_TABLE";
+/// Name of the lake's database, where it differs from `lake.toml` (one name per stage): the dimension
+/// of metrics, and where views are published.
+pub const DATABASE: &str = "DYNALAKE_DATABASE";
 /// Key of `hmac_sha256` columns, at least [`HMAC_KEY_BYTES`] bytes of text. Required when the
 /// schemas have such a column. Changing it changes all digests.
 pub const HMAC_KEY: &str = "DYNALAKE_HMAC_KEY";
@@ -42,10 +45,11 @@ pub const EXPECTED_BUCKET_OWNER: &str = "DYNALAKE_EXPECTED_BUCKET_OWNER";
 pub const PUT_CONCURRENCY: &str = "DYNALAKE_PUT_CONCURRENCY";
 
 /// All our variables.
-pub const VARIABLES: [&str; 9] = [
+pub const VARIABLES: [&str; 10] = [
     LAKE,
     SCHEMAS,
     SOURCE_TABLE,
+    DATABASE,
     HMAC_KEY,
     S3_ENDPOINT,
     S3_PATH_STYLE,
@@ -112,6 +116,8 @@ pub struct Config {
     pub lake: Lake,
     /// Source table that overrides the one of `lake.toml`.
     pub source_table: Option<String>,
+    /// Database that overrides the one of `lake.toml`.
+    pub database: Option<String>,
     /// Secrets of the deployment.
     pub secrets: Secrets,
     /// Objects stored at the same time.
@@ -123,6 +129,7 @@ impl fmt::Debug for Config {
         f.debug_struct("Config")
             .field("lake", &self.lake)
             .field("source_table", &self.source_table)
+            .field("database", &self.database)
             .field(
                 "hmac_key",
                 &self.secrets.hmac_key.as_ref().map(|_| "(secret)"),
@@ -152,6 +159,7 @@ impl Config {
         read.unknown_names();
         let lake = read.lake();
         let source_table = read.text(SOURCE_TABLE);
+        let database = read.database();
         let secrets = Secrets {
             hmac_key: read.hmac_key(),
         };
@@ -160,6 +168,7 @@ impl Config {
             Some(lake) if read.problems.is_empty() => Ok(Self {
                 lake,
                 source_table,
+                database,
                 secrets,
                 put_concurrency,
             }),
@@ -273,6 +282,15 @@ impl Read {
                 None
             }
         }
+    }
+
+    fn database(&mut self) -> Option<String> {
+        let text = self.text(DATABASE)?;
+        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+        if !text.bytes().all(plain) {
+            self.problem(DATABASE, "expected letters a to z, digits and `_` only");
+        }
+        Some(text)
     }
 
     fn hmac_key(&mut self) -> Option<Vec<u8>> {

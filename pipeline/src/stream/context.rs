@@ -70,7 +70,7 @@ impl Context {
     pub fn from_vars(vars: &BTreeMap<String, String>) -> Result<Self, StreamError> {
         let config = Config::from_vars(vars.clone()).map_err(|error| error.to_string());
         let catalog = load_catalog(&schema_folders(vars));
-        let (config, catalog) = match (config, catalog) {
+        let (config, mut catalog) = match (config, catalog) {
             (Ok(config), Ok(catalog)) => (config, catalog),
             (config, catalog) => {
                 let problems = [config.err(), catalog.err()];
@@ -78,6 +78,9 @@ impl Context {
                 return Err(StreamError::Config(problems.join("\n")));
             }
         };
+        if let Some(database) = config.database.clone() {
+            catalog.database = database;
+        }
         let context = Self::new(Arc::new(catalog), config.secrets.clone(), config.store())?
             .with_put_concurrency(config.put_concurrency);
         Ok(match config.source_table {
@@ -115,7 +118,7 @@ fn load_catalog(folders: &[PathBuf]) -> Result<Catalog, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::config::{HMAC_KEY, LAKE, S3_PATH_STYLE, SOURCE_TABLE};
+    use super::super::config::{DATABASE, HMAC_KEY, LAKE, S3_PATH_STYLE, SOURCE_TABLE};
     use super::*;
 
     fn vars(given: &[(&str, &str)]) -> BTreeMap<String, String> {
@@ -166,5 +169,14 @@ mod tests {
         let context = Context::from_vars(&vars(&given)).unwrap();
         assert_eq!(context.source_table.as_deref(), Some("shop-prod"));
         assert_eq!(context.catalog().database, "shop");
+        let staged: Vec<_> = given.into_iter().chain([(DATABASE, "shop_test")]).collect();
+        let context = Context::from_vars(&vars(&staged)).unwrap();
+        assert_eq!(context.catalog().database, "shop_test");
+        let text = refused(&[
+            (LAKE, "./lake"),
+            (SCHEMAS, schemas),
+            (DATABASE, "Shop-test"),
+        ]);
+        assert!(text.contains(DATABASE), "{text}");
     }
 }
