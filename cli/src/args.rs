@@ -57,6 +57,10 @@ pub(crate) enum Command {
     /// Records that could not become rows
     #[command(subcommand)]
     Quarantine(QuarantineCommand),
+    /// Print the CloudFormation template of a deployment: functions, workflow, alarms, tables
+    Template(TemplateArgs),
+    /// Make the zips of a deployment: the schemas as a layer, and the functions
+    Bundle(BundleArgs),
 }
 
 /// Output of commands that report.
@@ -598,4 +602,39 @@ pub(crate) struct QuarantineReplayArgs {
     pub(crate) format: Format,
     #[command(flatten)]
     pub(crate) s3: S3Args,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  dynalake template schemas/ecommerce --out template.yaml\n  \
+    dynalake template schemas/ecommerce | less\n\n\
+    infra/deploy.sh deploys it; docs/deploy.md tells how other tools can."
+)]
+pub(crate) struct TemplateArgs {
+    /// Schema folder (the one that holds lake.toml)
+    pub(crate) dir: PathBuf,
+    /// File to write (else stdout)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  dynalake bundle schemas/ecommerce --artifacts target/release \
+    --out bundle\n\n\
+    Names hold a digest of the contents: the same schemas and binaries give the same names and bytes."
+)]
+pub(crate) struct BundleArgs {
+    /// Schema folder (the one that holds lake.toml)
+    pub(crate) dir: PathBuf,
+    /// Folder with the binaries `stream` and `export-job`, or with folders of these names that hold a
+    /// `bootstrap`
+    #[arg(long, value_name = "DIR")]
+    pub(crate) artifacts: PathBuf,
+    /// Folder to write the zips to; made where it is not there
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
 }

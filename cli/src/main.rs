@@ -1,6 +1,7 @@
 //! `dynalake`: the operator's command. Thin: everything that matters is in the libraries.
 
 mod args;
+mod bundle;
 mod catalog;
 mod cell;
 mod commands;
@@ -13,6 +14,7 @@ mod output;
 mod place;
 mod sanitize;
 mod suggest;
+mod template;
 
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};

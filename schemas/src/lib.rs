@@ -17,6 +17,7 @@
 
 pub mod arrow_schema;
 pub mod athena;
+pub mod cloudformation;
 pub mod ddl;
 mod evolution;
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod audit;
 mod baselines;
+mod bundle;
 mod compact;
 mod current;
 mod demo;
@@ -16,6 +17,7 @@ mod schemas;
 mod show;
 mod sql;
 mod tables;
+mod template;
 
 use crate::World;
 use crate::args::{Command, ExportCommand};
@@ -38,6 +40,8 @@ pub(crate) async fn run(command: Command, world: &World, printer: &mut Printer) 
         Command::Sql(args) => sql::run(&args, world, printer).await,
         Command::Duckdb(args) => duckdb::run(&args, world, printer).await,
         Command::Inspect(args) => inspect::run(&args, printer).await,
+        Command::Template(args) => template::run(&args, printer),
+        Command::Bundle(args) => bundle::run(&args, printer),
         Command::Quarantine(command) => quarantine::run(&command, world, printer).await,
     }
 }

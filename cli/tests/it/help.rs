@@ -22,6 +22,8 @@ fn every_command_explains_itself() {
         &["quarantine", "list"],
         &["quarantine", "show"],
         &["quarantine", "replay"],
+        &["template"],
+        &["bundle"],
     ] {
         let run = world.run(&[command, &["--help"]].concat()).exits(0);
         assert!(run.out.contains("Example"), "{command:?}: {}", run.out);

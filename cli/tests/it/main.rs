@@ -11,6 +11,8 @@ mod current;
 #[cfg(test)]
 mod demo;
 #[cfg(test)]
+mod deployment;
+#[cfg(test)]
 mod export;
 #[cfg(test)]
 mod help;
