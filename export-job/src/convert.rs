@@ -16,6 +16,7 @@ use tokio::runtime::Handle;
 use crate::error::{ExportError, RefusalKind};
 use crate::lake::{Lake, Replacer};
 use crate::locate::{self, Export, Located};
+use crate::manifest::{ExportKind, SUMMARY_NAME};
 use crate::options::{ConvertOptions, Progress};
 use crate::report::ConvertReport;
 use crate::source::Source;
@@ -48,6 +49,14 @@ pub async fn convert(
     Pipeline::new(Arc::clone(&catalog), secrets, Partitioning::Whole)
         .map_err(ExportError::Setup)?;
     let export = locate::open(source, catalog.source.table.as_deref()).await?;
+    if let ExportKind::Incremental { .. } = export.summary.kind {
+        return Err(ExportError::refused(
+            RefusalKind::Incremental,
+            source.address(&source.key(SUMMARY_NAME)),
+            "this is an incremental export, which holds changes and not the table",
+            "give a full export (export type FULL_EXPORT)",
+        ));
+    }
     let lake = Arc::new(Lake::new(lake.clone(), options.stop_after_puts));
     let replacer = options.replace.then_some(Replacer {
         holder: &options.holder,
@@ -197,7 +206,7 @@ fn total(
         export_id: summary.export_id,
         export_arn: summary.export_arn,
         table_arn: summary.table_arn,
-        export_time: summary.export_time,
+        export_time: summary.kind.at_ms(),
         label: summary.label,
         warnings: export.warnings,
         ..ConvertReport::default()

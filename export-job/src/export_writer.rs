@@ -287,7 +287,7 @@ mod tests {
         let read = |name: &str| std::fs::read(export.join(name)).unwrap();
         let summary = Summary::parse(&read(SUMMARY_NAME), "s").unwrap();
         assert_eq!(summary.export_id, spec.export_id());
-        assert_eq!(summary.export_time, spec.export_time);
+        assert_eq!(summary.kind.at_ms(), spec.export_time);
         assert_eq!((summary.table.as_str(), summary.item_count), ("shop", 2));
         let files = parse_files(&read(FILES_NAME), "f").unwrap();
         assert_eq!(files.iter().map(|file| file.item_count).sum::<u64>(), 2);

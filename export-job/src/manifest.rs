@@ -23,7 +23,69 @@ pub const FILES_NAME: &str = "manifest-files.json";
 /// Versions of the summary. `2020-06-30` came with full exports, `2023-08-01` with incremental ones.
 const VERSIONS: [&str; 2] = ["2020-06-30", "2023-08-01"];
 
-/// What `manifest-summary.json` says of a full export in DynamoDB JSON.
+/// What an export shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExportKind {
+    /// The whole table at an instant.
+    Full {
+        /// The point in time, milliseconds since 1970-01-01 UTC.
+        export_time: i64,
+    },
+    /// The net effect per item of all writes in a window of time.
+    Incremental {
+        /// Begin of the window, inclusive, milliseconds since 1970-01-01 UTC.
+        from: i64,
+        /// End of the window, exclusive, milliseconds since 1970-01-01 UTC.
+        to: i64,
+        /// Which images its lines have.
+        view: ExportView,
+    },
+}
+
+/// Which images the lines of an incremental export have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExportView {
+    /// The item at the window's end.
+    NewImage,
+    /// The item at the window's end, and at its begin.
+    NewAndOldImages,
+}
+
+impl ExportView {
+    /// As the export API and the summary spell it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NewImage => "NEW_IMAGE",
+            Self::NewAndOldImages => "NEW_AND_OLD_IMAGES",
+        }
+    }
+}
+
+impl ExportKind {
+    /// The instant whose state is known with this export: a full export's time, the end of an
+    /// incremental one's window. Milliseconds since 1970-01-01 UTC.
+    pub fn at_ms(self) -> i64 {
+        match self {
+            Self::Full { export_time } => export_time,
+            Self::Incremental { to, .. } => to,
+        }
+    }
+
+    /// Value of the partition `export=…` that an export's objects go to: `YYYYMMDDTHHMMSSZ` of a
+    /// full one, `<from>-<to>` of an incremental one. `None` outside the years 0 to 9999.
+    pub fn label(self) -> Option<String> {
+        match self {
+            Self::Full { export_time } => layout::export_label(export_time),
+            Self::Incremental { from, to, .. } => Some(format!(
+                "{}-{}",
+                layout::export_label(from)?,
+                layout::export_label(to)?
+            )),
+        }
+    }
+}
+
+/// What `manifest-summary.json` says of an export in DynamoDB JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
     /// The export's ARN.
@@ -34,10 +96,12 @@ pub struct Summary {
     pub table_arn: String,
     /// The source table's name.
     pub table: String,
-    /// The point in time that the export shows: milliseconds since 1970-01-01 UTC.
-    pub export_time: i64,
-    /// The same as in the partition `export=…`: `YYYYMMDDTHHMMSSZ`.
+    /// What the export shows.
+    pub kind: ExportKind,
+    /// [`ExportKind::label`].
     pub label: String,
+    /// Bucket that was exported to.
+    pub s3_bucket: Option<String>,
     /// Prefix given at the export's request.
     pub s3_prefix: Option<String>,
     /// Key of `manifest-files.json` in the bucket that was exported to.
@@ -69,6 +133,9 @@ struct RawSummary {
     table_arn: Option<String>,
     export_time: Option<String>,
     export_from_time: Option<String>,
+    export_to_time: Option<String>,
+    output_view: Option<String>,
+    s3_bucket: Option<String>,
     s3_prefix: Option<String>,
     #[serde(rename = "manifestFilesS3Key")]
     manifest_files_key: Option<String>,
@@ -96,7 +163,8 @@ impl Summary {
                 format!("not a summary manifest ({})", position(&error, 0)),
             )
         })?;
-        raw.refuse_other_kinds(file)?;
+        raw.refuse_unknown(file)?;
+        let kind = raw.kind(file)?;
         let field = |name: &str, value: Option<String>| {
             value
                 .filter(|text| !text.is_empty())
@@ -118,20 +186,17 @@ impl Summary {
             )
         })?;
         let export_id = export_id.to_owned();
-        let time = field("exportTime", raw.export_time)?;
-        let time = DateTime::parse_from_rfc3339(&time)
-            .map_err(|_| bad(file, "`exportTime` is not an ISO 8601 time".to_owned()))?
-            .to_utc();
-        let export_time = time.timestamp_millis();
-        let label = layout::export_label(export_time)
-            .ok_or_else(|| bad(file, "`exportTime` is not a time of our era".to_owned()))?;
+        let label = kind
+            .label()
+            .ok_or_else(|| bad(file, "its time is not a time of our era".to_owned()))?;
         Ok(Self {
             export_arn,
             export_id,
             table_arn,
             table,
-            export_time,
+            kind,
             label,
+            s3_bucket: raw.s3_bucket.filter(|bucket| !bucket.is_empty()),
             s3_prefix: raw.s3_prefix.filter(|prefix| !prefix.is_empty()),
             manifest_files_key: field("manifestFilesS3Key", raw.manifest_files_key)?,
             item_count: raw.item_count.ok_or_else(|| missing(file, "itemCount"))?,
@@ -141,8 +206,8 @@ impl Summary {
 }
 
 impl RawSummary {
-    /// Exports that are whole and well-formed, but of a kind that is not converted here.
-    fn refuse_other_kinds(&self, file: &str) -> Result<(), ExportError> {
+    /// Exports that are whole and well-formed, but of a form that is not converted here.
+    fn refuse_unknown(&self, file: &str) -> Result<(), ExportError> {
         match self.version.as_deref() {
             None => return Err(missing(file, "version")),
             Some(version) if VERSIONS.contains(&version) => {}
@@ -157,25 +222,6 @@ impl RawSummary {
                     ),
                 ));
             }
-        }
-        let incremental = match self.export_type.as_deref() {
-            None => self.export_from_time.is_some(),
-            Some("FULL_EXPORT") => false,
-            Some("INCREMENTAL_EXPORT") => true,
-            Some(other) => {
-                return Err(bad(
-                    file,
-                    format!("unknown `exportType` `{}`", shown(other)),
-                ));
-            }
-        };
-        if incremental {
-            return Err(ExportError::refused(
-                RefusalKind::Incremental,
-                file,
-                "this is an incremental export, which holds changes and not the table",
-                "give a full export (export type FULL_EXPORT)",
-            ));
         }
         match self.output_format.as_deref() {
             Some("DYNAMODB_JSON") => Ok(()),
@@ -192,6 +238,57 @@ impl RawSummary {
             None => Err(missing(file, "outputFormat")),
         }
     }
+
+    fn kind(&self, file: &str) -> Result<ExportKind, ExportError> {
+        // Summaries of full exports have no type; those of 2020 do not know it.
+        let incremental = match self.export_type.as_deref() {
+            None => self.export_from_time.is_some(),
+            Some("FULL_EXPORT") => false,
+            Some("INCREMENTAL_EXPORT") => true,
+            Some(other) => {
+                return Err(bad(
+                    file,
+                    format!("unknown `exportType` `{}`", shown(other)),
+                ));
+            }
+        };
+        if !incremental {
+            return Ok(ExportKind::Full {
+                export_time: instant(self.export_time.as_deref(), "exportTime", file)?,
+            });
+        }
+        let from = instant(self.export_from_time.as_deref(), "exportFromTime", file)?;
+        let to = instant(self.export_to_time.as_deref(), "exportToTime", file)?;
+        if from >= to {
+            return Err(bad(
+                file,
+                "`exportToTime` is not after `exportFromTime`".to_owned(),
+            ));
+        }
+        let view = match self.output_view.as_deref() {
+            // The API's own help spells the first one NEW_IMAGES.
+            Some("NEW_IMAGE" | "NEW_IMAGES") => ExportView::NewImage,
+            Some("NEW_AND_OLD_IMAGES") => ExportView::NewAndOldImages,
+            Some(other) => {
+                return Err(bad(
+                    file,
+                    format!("unknown `outputView` `{}`", shown(other)),
+                ));
+            }
+            None => return Err(missing(file, "outputView")),
+        };
+        Ok(ExportKind::Incremental { from, to, view })
+    }
+}
+
+/// Milliseconds since 1970-01-01 UTC of a member that holds an ISO 8601 time.
+fn instant(text: Option<&str>, name: &str, file: &str) -> Result<i64, ExportError> {
+    let text = text
+        .filter(|text| !text.is_empty())
+        .ok_or_else(|| missing(file, name))?;
+    DateTime::parse_from_rfc3339(text)
+        .map(|time| time.timestamp_millis())
+        .map_err(|_| bad(file, format!("`{name}` is not an ISO 8601 time")))
 }
 
 /// Reads the list of data files, in the order of their names. `file` is what errors call it.

@@ -125,7 +125,7 @@ impl<'a> Worker<'a> {
     /// One line: into the columns, or into quarantine.
     fn take(&mut self, number: u64, line: &[u8]) -> Result<(), ExportError> {
         self.untold_items += 1;
-        let outcome = match line::snapshot(line, self.job.summary.export_time) {
+        let outcome = match line::snapshot(line, self.job.summary.kind.at_ms()) {
             Ok(record) => self.pipeline.push(&record),
             Err(reject) => {
                 self.pipeline.count_reject(&reject);
@@ -144,7 +144,7 @@ impl<'a> Worker<'a> {
             data_file: self.file.file.name.clone(),
             line: number,
         };
-        let at = self.job.summary.export_time;
+        let at = self.job.summary.kind.at_ms();
         let entry = QuarantineEntry::new(reject, Origin::FullExport, origin, at, line.to_vec());
         self.quarantined.push(entry);
         self.quarantined_bytes += line.len();
@@ -160,7 +160,7 @@ impl<'a> Worker<'a> {
         if entries.is_empty() {
             return Ok(());
         }
-        let key = layout::quarantine_key(layout::day_of(self.job.summary.export_time), &entries);
+        let key = layout::quarantine_key(layout::day_of(self.job.summary.kind.at_ms()), &entries);
         let rows = u64::try_from(entries.len()).unwrap_or(u64::MAX);
         self.spool
             .add_bytes(key, &quarantine::to_jsonl(&entries), rows)

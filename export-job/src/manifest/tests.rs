@@ -25,7 +25,9 @@ fn a_full_export_of_either_version() {
     let summary = Summary::parse(SUMMARY.as_bytes(), "s").unwrap();
     assert_eq!(summary.export_id, "01795000000000-0a1b2c3d");
     assert_eq!(summary.table, "shop");
-    assert_eq!(summary.export_time, 1_794_983_200_123);
+    let export_time = 1_794_983_200_123;
+    assert_eq!(summary.kind, ExportKind::Full { export_time });
+    assert_eq!(summary.kind.at_ms(), export_time);
     assert_eq!(summary.label, "20261118T062640Z");
     assert_eq!(summary.s3_prefix.as_deref(), Some("a/b"));
     assert_eq!((summary.item_count, summary.billed_bytes), (4, 7));
@@ -60,13 +62,6 @@ fn other_kinds_of_export_are_refused_with_the_remedy() {
     let (kind, message) = refusal(&with("outputFormat", "ION".into()));
     assert_eq!(kind, RefusalKind::Ion);
     assert!(message.contains("DYNAMODB_JSON"), "{message}");
-    let (kind, message) = refusal(&with("exportType", "INCREMENTAL_EXPORT".into()));
-    assert_eq!(kind, RefusalKind::Incremental);
-    assert!(message.contains("FULL_EXPORT"), "{message}");
-    assert_eq!(
-        refusal(&with("exportFromTime", "x".into())).0,
-        RefusalKind::Incremental
-    );
     assert_eq!(
         refusal(&with("exportType", "NEW".into())).0,
         RefusalKind::BadManifest
@@ -74,6 +69,39 @@ fn other_kinds_of_export_are_refused_with_the_remedy() {
     let (kind, message) = refusal(&with("version", "2031-01-01".into()));
     assert_eq!(kind, RefusalKind::UnknownVersion);
     assert!(message.contains("2031-01-01"), "{message}");
+}
+
+const INCREMENTAL: &str = r#"{"version":"2023-08-01","exportArn":"arn:aws:dynamodb:us-east-1:1:table/shop/export/01695097218000-d6299cbd","startTime":"2023-09-19T04:20:18.000Z","endTime":"2023-09-19T04:40:24.780Z","tableArn":"arn:aws:dynamodb:us-east-1:1:table/shop","tableId":"b116b490-6460-4d4a-9a6b-5d360abf4fb3","exportFromTime":"2023-09-18T17:00:00.000Z","exportToTime":"2023-09-19T04:00:00.000Z","s3Bucket":"exports","s3Prefix":null,"s3SseAlgorithm":"AES256","s3SseKmsKeyId":null,"manifestFilesS3Key":"AWSDynamoDB/01695097218000-d6299cbd/manifest-files.json","billedSizeBytes":20901239349,"itemCount":169928274,"outputFormat":"DYNAMODB_JSON","outputView":"NEW_AND_OLD_IMAGES","exportType":"INCREMENTAL_EXPORT"}"#;
+
+#[test]
+fn an_incremental_export_is_a_window_and_a_view() {
+    let parse = |text: &str| Summary::parse(text.as_bytes(), "the-summary");
+    let summary = parse(INCREMENTAL).unwrap();
+    let (from, to) = (1_695_056_400_000, 1_695_096_000_000);
+    let kind = |view| ExportKind::Incremental { from, to, view };
+    assert_eq!(summary.kind, kind(ExportView::NewAndOldImages));
+    assert_eq!(summary.kind.at_ms(), to);
+    assert_eq!(summary.label, "20230918T170000Z-20230919T040000Z");
+    assert_eq!(summary.s3_bucket.as_deref(), Some("exports"));
+    for view in ["NEW_IMAGE", "NEW_IMAGES"] {
+        let text = INCREMENTAL.replace("NEW_AND_OLD_IMAGES", view);
+        assert_eq!(parse(&text).unwrap().kind, kind(ExportView::NewImage));
+    }
+    // The times tell an incremental export too.
+    let untyped = INCREMENTAL.replace(r#","exportType":"INCREMENTAL_EXPORT""#, "");
+    assert_eq!(parse(&untyped).unwrap(), summary);
+    for (from, to, problem) in [
+        ("\"exportToTime\"", "\"x\"", "`exportToTime` is missing"),
+        ("\"exportFromTime\"", "\"x\"", "`exportFromTime` is missing"),
+        ("\"outputView\"", "\"x\"", "`outputView` is missing"),
+        ("NEW_AND_OLD_IMAGES", "OLD_IMAGE", "unknown `outputView`"),
+        ("2023-09-18T17", "2023-09-20T17", "is not after"),
+        ("2023-09-18T17:00:00.000Z", "1695056400", "ISO 8601"),
+    ] {
+        let (kind, message) = refusal(INCREMENTAL.replace(from, to).as_bytes());
+        assert_eq!(kind, RefusalKind::BadManifest);
+        assert!(message.contains(problem), "{message}");
+    }
 }
 
 #[test]

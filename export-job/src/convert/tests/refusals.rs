@@ -142,7 +142,8 @@ async fn ion_incremental_unknown_versions_and_other_tables() {
     refused(&bench, RefusalKind::Ion, SUMMARY_NAME).await;
     let bench = summary(
         "\"version\"",
-        "\"exportType\":\"INCREMENTAL_EXPORT\",\"version\"",
+        "\"exportType\":\"INCREMENTAL_EXPORT\",\"outputView\":\"NEW_IMAGE\",\
+         \"exportFromTime\":\"2026-05-01T00:00:00Z\",\"exportToTime\":\"2026-05-02T00:00:00Z\",\"version\"",
     );
     refused(&bench, RefusalKind::Incremental, SUMMARY_NAME).await;
     let bench = summary("2020-06-30", "2029-06-30");
