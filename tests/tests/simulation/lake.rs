@@ -73,8 +73,19 @@ pub struct Reading {
     pub baseline: for<'a> fn(&[&'a Baseline]) -> Option<&'a Baseline>,
     /// Whether an item that changes its entity leaves a tombstone in the table it left.
     pub tombstones: bool,
-    /// Whether an incremental export next to older rows stands for a new baseline.
-    pub incremental: bool,
+    /// What is made of exports after the first one.
+    pub later: Later,
+}
+
+/// What is made of exports after the first one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Later {
+    /// Each is a complete state, be it a full export or one rolled forward: right.
+    Complete,
+    /// What an incremental export tells of a key counts as a change older than any of the stream's.
+    Beside,
+    /// What an incremental export tells of a key is that key's baseline; the other keys keep theirs.
+    PerKey,
 }
 
 impl Reading {
@@ -87,7 +98,7 @@ impl Reading {
             compact: distinct,
             baseline: newest,
             tombstones: true,
-            incremental: false,
+            later: Later::Complete,
         }
     }
 
@@ -188,7 +199,12 @@ impl Reading {
             },
             Self {
                 name: "an incremental export beside unmerged older rows",
-                incremental: true,
+                later: Later::Beside,
+                ..right()
+            },
+            Self {
+                name: "an incremental export as the baseline of the keys that it tells of",
+                later: Later::PerKey,
                 ..right()
             },
         ]
@@ -207,22 +223,33 @@ impl Reading {
             .collect();
         let mut incremental = Vec::new();
         let mut baseline = (self.baseline)(&baselines);
-        if self.incremental && baselines.len() > 1 {
-            // The first one stays; the later ones count as changes that are older than any other.
+        let mut told_later: BTreeMap<(usize, usize), Told> = BTreeMap::new();
+        if self.later != Later::Complete && baselines.len() > 1 {
+            baseline = baselines.first().copied();
             for later in &baselines[1..] {
-                for (&(table, key), item) in &later.changed {
+                for (&(table, key), &item) in &later.changed {
+                    let at = later.at;
+                    match told_later.get(&(table, key)) {
+                        Some(newer) if newer.at > at => {}
+                        _ => _ = told_later.insert((table, key), Told { at, item }),
+                    }
                     incremental.push(Row {
                         table,
                         key,
                         stream: String::new(),
-                        seq: format!("{:040}", later.at),
-                        at: later.at,
-                        item: *item,
+                        seq: format!("{at:040}"),
+                        at,
+                        item,
                     });
                 }
             }
-            rows.extend(&incremental);
-            baseline = baselines.first().copied();
+        }
+        match self.later {
+            Later::Beside => {
+                rows.extend(&incremental);
+                told_later.clear();
+            }
+            Later::Complete | Later::PerKey => {}
         }
         let first_day = baseline.map_or(i64::MIN, |baseline| (self.first_day)(baseline.at));
         let mut by_key: BTreeMap<(usize, usize), Vec<&Row>> = BTreeMap::new();
@@ -233,12 +260,14 @@ impl Reading {
         }
         let mut keys: BTreeSet<(usize, usize)> = by_key.keys().copied().collect();
         keys.extend(baseline.iter().flat_map(|baseline| baseline.items.keys()));
+        keys.extend(told_later.keys());
         keys.into_iter()
             .filter_map(|key| {
                 let told = baseline.map(|baseline| Told {
                     at: baseline.at,
                     item: baseline.items.get(&key).copied(),
                 });
+                let told = told_later.get(&key).copied().or(told);
                 let rows = by_key.get(&key).map_or(&[][..], Vec::as_slice);
                 (self.state)(rows, told).map(|item| (key, item))
             })

@@ -3,12 +3,14 @@
 //! and loses records, clocks that differ by up to half the margin either way, times in whole seconds
 //! that do not rise with sequence numbers, exports converted before, during and after newer changes.
 //!
-//! Right readings must survive all of them; each broken one must be caught by some.
+//! Right readings must survive all of them; each broken one must be caught by some. `traps` has the
+//! smallest lake of each known way to break the rule.
 //! `DYNALAKE_SIMULATION_SEEDS` and `DYNALAKE_SIMULATION_FIRST_SEED` choose which histories are played.
 
 mod history;
 mod lake;
 mod play;
+mod traps;
 
 use history::History;
 use lake::Reading;
@@ -50,6 +52,31 @@ fn the_rule_as_written_down_survives_every_history() {
 #[test]
 fn the_pipelines_rule_on_the_days_that_it_reads_survives_every_history() {
     survives(&Reading::pipeline());
+}
+
+#[test]
+fn a_baseline_rolled_forward_by_every_window_is_the_full_export_of_its_end() {
+    let (mut windows, mut told_by_a_missing_one) = (0, 0);
+    for seed in 0..SEEDS / 4 {
+        let history = History::new(seed);
+        let Some(first) = history.exports.first() else {
+            continue;
+        };
+        let mut rolled = first.items.clone();
+        for export in &history.exports[1..] {
+            let before = rolled.clone();
+            for (key, item) in &export.changed {
+                match item {
+                    Some(item) => rolled.insert(*key, *item),
+                    None => rolled.remove(key),
+                };
+            }
+            assert_eq!(rolled, export.items, "history {seed}\n{history}");
+            windows += 1;
+            told_by_a_missing_one += usize::from(before != export.items);
+        }
+    }
+    assert!(windows > 1_000 && told_by_a_missing_one > windows / 4);
 }
 
 #[test]

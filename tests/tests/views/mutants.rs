@@ -50,6 +50,24 @@ const MUTANTS: &[Mutant] = &[
         ],
     },
     Mutant {
+        name: "no implicit absence: what the baseline does not have is told by any change",
+        replaced: &[
+            (
+                " AND \"_latest\" >= TIMESTAMPTZ '2024-10-03 23:59:00.000+00'",
+                " AND (\"_latest\" >= TIMESTAMPTZ '2024-10-03 23:59:00.000+00' OR \"_pk\" NOT IN \
+                 (SELECT \"_pk\" FROM \"things_snapshot\" WHERE \"export\" = '20241004T000400Z'))",
+            ),
+            ("WHERE \"dt\" >= '2024-10-02'", "WHERE true"),
+        ],
+    },
+    Mutant {
+        name: "moves without tombstones",
+        replaced: &[(
+            "WHERE \"dt\" >= '2024-10-02'",
+            "WHERE \"dt\" >= '2024-10-02' AND \"_reason\" IS DISTINCT FROM 'moved'",
+        )],
+    },
+    Mutant {
         name: "rows left out by their time first",
         replaced: &[(
             "WHERE \"dt\" >= '2024-10-02'",
