@@ -290,18 +290,19 @@ pub(crate) struct BaselinesUnlockArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  dynalake compact ./lake --schemas schemas/ecommerce\n  \
-    dynalake compact s3://bucket/lake --schemas schemas/ecommerce --before 2026-05-01 --dry-run\n\n\
+#[command(after_help = "Examples:\n  dynalake compact ./lake\n  \
+    dynalake compact s3://bucket/lake --before 2026-05-01 --dry-run\n  \
+    dynalake compact s3://bucket/lake --schemas schemas/ecommerce\n\n\
+    Give the schemas where they have changed since the baseline: days with columns that the schemas \
+    do not know are left as they are, and said.\n\n\
     Readers find the same rows before, during and after. What was merged is deleted by a later run, \
-    after the grace time: run it once a day."
-)]
+    after the grace time: run it once a day.")]
 pub(crate) struct CompactArgs {
     /// Lake: a folder or `s3://bucket/prefix`
     pub(crate) lake: String,
-    /// Schema folder
+    /// Schema folder (else the schemas of the lake's current baseline)
     #[arg(long, value_name = "DIR")]
-    pub(crate) schemas: PathBuf,
+    pub(crate) schemas: Option<PathBuf>,
     /// Only days before this one (else before today, UTC)
     #[arg(long, value_name = "YYYY-MM-DD")]
     pub(crate) before: Option<String>,
@@ -363,19 +364,20 @@ pub(crate) struct TablesArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  dynalake audit ./lake --schemas schemas/ecommerce\n  \
-    dynalake audit ./lake --against 20260501T000000Z --schemas schemas/ecommerce --format json"
-)]
+#[command(after_help = "Examples:\n  dynalake audit ./lake\n  \
+    dynalake audit ./lake --against 20260501T000000Z --format json\n\n\
+    What is compared: the baseline before that export and the changes up to its time, with the rows \
+    of the export. `export convert` does it by itself at each new baseline. The report is kept in \
+    the lake, under state/audits/.")]
 pub(crate) struct AuditArgs {
     /// Lake: a folder or `s3://bucket/prefix`
     pub(crate) lake: String,
     /// Label of a converted export, committed or not (else the current baseline)
     #[arg(long, value_name = "LABEL")]
     pub(crate) against: Option<String>,
-    /// Schema folder
+    /// Schema folder (else the schemas of the lake's current baseline)
     #[arg(long, value_name = "DIR")]
-    pub(crate) schemas: PathBuf,
+    pub(crate) schemas: Option<PathBuf>,
     /// Items that are not equal to keep in the report per table, by the hash of their key
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) samples: usize,
@@ -414,7 +416,8 @@ pub(crate) struct CurrentArgs {
     /// The table as it was then: `2026-05-01T00:00:00Z`, or seconds or milliseconds since 1970
     #[arg(long, value_name = "TIME")]
     pub(crate) as_of: Option<String>,
-    /// Schema folder, for the table's schema (else that of its files together)
+    /// Schema folder, for the columns and their types (else what the current baseline's schemas and
+    /// the table's files have together)
     #[arg(long, value_name = "DIR")]
     pub(crate) schemas: Option<PathBuf>,
     /// Rows that a table for people shows; 0 shows all. Other formats always have all
@@ -479,9 +482,9 @@ pub(crate) enum Engine {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
-    dynalake sql s3://bucket/lake --schemas schemas/ecommerce --engine athena\n  \
-    dynalake sql --schemas schemas/ecommerce --engine athena\n  \
-    dynalake sql ./lake --schemas schemas/ecommerce --engine duckdb\n\n\
+    dynalake sql s3://bucket/lake --engine athena\n  \
+    dynalake sql ./lake --engine duckdb\n  \
+    dynalake sql --schemas schemas/ecommerce --engine athena\n\n\
     Per table `x`: `x` (as it is now), `x_history` (one row per change), `x_flat` (as it is now, \
     without nested columns); for DuckDB also `x_changes`, `x_snapshot` and `quarantine`, which are \
     tables in Athena.")]
@@ -489,9 +492,9 @@ pub(crate) struct SqlArgs {
     /// Lake whose current baseline the views read: a folder or `s3://bucket/prefix`. Without it
     /// (Athena only) they read changes alone
     pub(crate) lake: Option<String>,
-    /// Schema folder
-    #[arg(long, value_name = "DIR")]
-    pub(crate) schemas: PathBuf,
+    /// Schema folder (else the schemas of the lake's current baseline)
+    #[arg(long, value_name = "DIR", required_unless_present = "lake")]
+    pub(crate) schemas: Option<PathBuf>,
     /// Engine to write for
     #[arg(long, value_enum)]
     pub(crate) engine: Engine,
@@ -501,16 +504,16 @@ pub(crate) struct SqlArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
-    dynalake duckdb ./lake --schemas schemas/ecommerce && duckdb -init ./lake/lake.sql\n  \
-    dynalake duckdb s3://bucket/lake --schemas schemas/ecommerce --output lake.sql\n\n\
-    `export convert` keeps a lake.sql in the lake up to date; write it anew after a change of the \
-    schemas.")]
+    dynalake duckdb ./lake && duckdb -init ./lake/lake.sql\n  \
+    dynalake duckdb s3://bucket/lake --output lake.sql\n\n\
+    `export convert` and `baselines` keep a lake.sql in the lake up to date. After a change of the \
+    schemas write it anew, with `--schemas DIR`.")]
 pub(crate) struct DuckdbArgs {
     /// Lake: a folder or `s3://bucket/prefix`
     pub(crate) lake: String,
-    /// Schema folder
+    /// Schema folder (else the schemas of the lake's current baseline)
     #[arg(long, value_name = "DIR")]
-    pub(crate) schemas: PathBuf,
+    pub(crate) schemas: Option<PathBuf>,
     /// Write this file instead of lake.sql in the lake
     #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

@@ -3,12 +3,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use dynalake_pipeline::kept_schemas::{self, KeptSchemasError};
 use dynalake_pipeline::pipeline::Secrets;
+use dynalake_pipeline::store::Store;
 use dynalake_pipeline::stream::config::{HMAC_KEY, parse_hmac_key};
 use dynalake_schemas::Catalog;
 
 use crate::World;
 use crate::exit::{Failure, Outcome};
+use crate::output::Printer;
 
 /// Reads a schema folder; all its problems at once are the failure.
 pub(crate) fn load(folder: &Path) -> Outcome<Arc<Catalog>> {
@@ -18,6 +21,40 @@ pub(crate) fn load(folder: &Path) -> Outcome<Arc<Catalog>> {
             folder.display()
         ))
     })
+}
+
+/// The schemas to read a lake with: those of the folder, else those that the lake's current baseline
+/// was made with.
+pub(crate) async fn of_lake(
+    folder: Option<&Path>,
+    store: &Store,
+    printer: &mut Printer,
+) -> Outcome<Arc<Catalog>> {
+    if let Some(folder) = folder {
+        return load(folder);
+    }
+    let kept = kept_schemas::current(store).await.map_err(not_kept)?;
+    printer.note(format!(
+        "schemas: those of baseline {} (`--schemas DIR` gives others)",
+        kept.baseline
+    ));
+    Ok(Arc::new(kept.catalog))
+}
+
+/// The same where there need not be any: `None` where the lake keeps none.
+pub(crate) async fn of_lake_if_kept(store: &Store) -> Outcome<Option<Catalog>> {
+    match kept_schemas::current(store).await {
+        Ok(kept) => Ok(Some(kept.catalog)),
+        Err(KeptSchemasError::NoBaseline | KeptSchemasError::NotKept { .. }) => Ok(None),
+        Err(error) => Err(not_kept(error)),
+    }
+}
+
+fn not_kept(error: KeptSchemasError) -> Failure {
+    match error {
+        KeptSchemasError::Baseline(error) => Failure::from(error),
+        error => Failure::usage(error).hint("give the schema folder: `--schemas DIR`"),
+    }
 }
 
 /// Secrets of transforms, from the same variables as the stream Lambda's.

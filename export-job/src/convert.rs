@@ -77,6 +77,7 @@ pub async fn convert(
         object_bytes,
     );
     let plan = lake.agree(plan, replacer.as_ref()).await?;
+    lake.keep_schemas(&plan, &catalog).await?;
     // The plan of an earlier run, on a larger machine, may need more memory per worker.
     let affordable = usize::try_from(memory / plan.row_group_bytes.max(1)).unwrap_or(usize::MAX);
     let workers = workers.min(affordable).max(1);

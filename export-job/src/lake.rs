@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use dynalake_pipeline::baseline::{self, objects_prefix};
+use dynalake_pipeline::kept_schemas;
 use dynalake_pipeline::store::{ObjectMeta, Store, StoreError};
+use dynalake_schemas::Catalog;
 use futures::{StreamExt, TryStreamExt};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -147,6 +149,16 @@ impl Lake {
             )),
             (None, None) => Err(self.unreadable(&key)),
         }
+    }
+
+    /// Keeps the schemas of a plan, for readers of the baseline that will be made with them.
+    pub(crate) async fn keep_schemas(
+        &self,
+        plan: &Plan,
+        catalog: &Catalog,
+    ) -> Result<(), ExportError> {
+        self.admit()?;
+        Ok(kept_schemas::keep(&self.store, &plan.catalog, catalog).await?)
     }
 
     /// Data files that an earlier run finished under this plan, by name.

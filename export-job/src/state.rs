@@ -193,10 +193,17 @@ pub(crate) fn file_key(export_id: &str, data_file: &str) -> String {
 }
 
 /// SHA-256 over the schemas and the secrets that transforms use, as hex. The text hashed is the
-/// catalog's `Debug` form, which names everything that decides on routing and columns.
+/// `Debug` form of everything that decides on routing and columns: not of the files, whose comments
+/// do not matter.
 pub(crate) fn fingerprint(catalog: &Catalog, secrets: &Secrets) -> String {
     let mut hash = Sha256::new();
-    hash.update(format!("{catalog:?}"));
+    let Catalog {
+        database,
+        source,
+        entities,
+        files: _,
+    } = catalog;
+    hash.update(format!("{database:?} {source:?} {entities:?}"));
     if let Some(key) = &secrets.hmac_key {
         // Hashed together with the schemas, so that the record is no hash of the secret alone.
         hash.update(Sha256::digest(key));

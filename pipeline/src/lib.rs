@@ -17,6 +17,7 @@ pub mod current;
 mod decode;
 pub mod encode;
 pub mod json;
+pub mod kept_schemas;
 pub mod layout;
 pub mod number;
 pub mod pipeline;

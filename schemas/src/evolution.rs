@@ -8,12 +8,14 @@
 //! | column or member gone that is listed in `removed`, or has become `transform = "drop"` | fine; name and id stay reserved |
 //! | column with `transform = "drop"` stored or gone, and listed in `removed` | fine: somebody means it |
 //! | other attribute or format, same type | warning: old rows keep what they were read with |
+//! | other `[match]`, new or deleted entity | warning: items are in two tables until a new baseline |
 //! | anything else | refused |
 //!
 //! Each of them needs a higher `version`. Not widened: `int` → `double` or `decimal` and other scales,
 //! which Athena's Parquet reader does not (all) accept over old files.
 
 mod dropped;
+mod routes;
 
 use std::collections::BTreeMap;
 
@@ -21,7 +23,7 @@ use crate::athena::declared_type;
 use crate::load::{Folder, LoadedEntity};
 use crate::lock::{Kind, Lock, LockedTable, Node, nodes};
 use crate::model::Transform;
-use crate::problem::{Place, Problems, list_names};
+use crate::problem::{Place, Problems};
 
 /// Compares the schemas with the lock.
 pub(crate) fn check(folder: &mut Folder, lock_place: &Place) {
@@ -30,6 +32,7 @@ pub(crate) fn check(folder: &mut Folder, lock_place: &Place) {
         lake,
         lock,
         problems,
+        ..
     } = folder;
     let Some(lake) = lake else { return };
     let Some(lock) = lock else {
@@ -48,25 +51,36 @@ pub(crate) fn check(folder: &mut Folder, lock_place: &Place) {
         if let Some(locked) = lock.tables.get(&entity.entity.table) {
             compare(entity, locked, problems);
         } else {
-            unknown_removed(entity, &|_| false, problems);
+            let known = dropped::check_new_table(entity, loaded, lock, problems);
+            unknown_removed(
+                entity,
+                &|name| known.iter().any(|known| known == name),
+                problems,
+            );
         }
     }
-    let retired: Vec<&String> = lock
-        .tables
-        .iter()
-        .filter(|(name, table)| {
-            !table.retired && !loaded.iter().any(|loaded| loaded.entity.table == **name)
-        })
-        .map(|(name, _)| name)
-        .collect();
-    if !retired.is_empty() {
+    routes::check(loaded, lock, problems);
+    let is_written = |name: &str| loaded.iter().any(|loaded| loaded.entity.table == name);
+    for (name, table) in &lock.tables {
+        if table.retired || is_written(name) {
+            continue;
+        }
+        // An entity with a new table has been asked already.
+        let has_moved = loaded
+            .iter()
+            .any(|loaded| loaded.entity.name == table.entity);
+        let in_the_clear = if has_moved {
+            String::new()
+        } else {
+            dropped::in_the_clear(table)
+        };
         problems.warning(
             lock_place,
             format!(
-                "no entity writes to {} any more; what is in the lake stays there",
-                list_names(&retired)
+                "no entity writes to `{name}` any more; what is in the lake stays there, and items that \
+                 still come go elsewhere{in_the_clear}"
             ),
-            "run `dynalake schemas lock` if that is meant; otherwise restore the entity's file",
+            format!("restore the entity's file; or, if that is meant, {}", routes::NEW_BASELINE),
         );
     }
     if !problems.has_errors() && Lock::update(&lake.database, Some(lock), loaded) != *lock {

@@ -9,6 +9,7 @@
 //! lake.toml, *.toml ─► load (source, lake, entity: matcher, columns, formats)
 //!                        ├─► types, template          text to types and templates
 //!                        ├─► tables, overlap          names, matching order
+//!                        ├─► sensitive                what is hidden here and clear there
 //! lake.lock ────────────►└─► lock, evolution          field ids, what may change
 //!                      Catalog ─► matching, arrow_schema, ddl, views, show
 //! ```
@@ -30,6 +31,7 @@ pub mod naming;
 mod overlap;
 mod problem;
 pub mod row_columns;
+mod sensitive;
 pub mod show;
 pub mod tables;
 pub mod template;

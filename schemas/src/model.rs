@@ -2,6 +2,8 @@
 //!
 //! Plain data. Everything here is immutable after loading and free of I/O.
 
+pub use crate::load::SchemaFiles;
+
 /// A schema folder: one source table, many entities.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Catalog {
@@ -12,6 +14,8 @@ pub struct Catalog {
     /// Entities in matching order: the first one whose conditions hold takes the item.
     /// The last one is always the built-in `unmatched`, which takes everything and has no columns.
     pub entities: Vec<Entity>,
+    /// The files that say so.
+    pub files: SchemaFiles,
 }
 
 /// The DynamoDB table.

@@ -23,7 +23,7 @@ const MEMORY_BYTES: usize = 256 << 20;
 
 pub(super) async fn run(args: &AuditArgs, world: &World, printer: &mut Printer) -> Outcome {
     let store = lake::existing(&args.lake, &args.s3).await?;
-    let catalog = catalog::load(&args.schemas)?;
+    let catalog = catalog::of_lake(args.schemas.as_deref(), &store, printer).await?;
     let label = match &args.against {
         Some(label) => label.clone(),
         None => match baseline::current(&store, None).await? {

@@ -40,8 +40,8 @@ impl Watch for Lines {
 
 pub(super) async fn run(args: &CompactArgs, world: &World, printer: &mut Printer) -> Outcome {
     let options = options(args, world)?;
-    let catalog = catalog::load(&args.schemas)?;
     let store = lake::existing(&args.lake, &args.s3).await?;
+    let catalog = catalog::of_lake(args.schemas.as_deref(), &store, printer).await?;
     let report = compact(&store, &catalog, &options, &Lines)
         .await
         .map_err(failure)?;

@@ -10,6 +10,7 @@ use arrow::datatypes::SchemaRef;
 use dynalake_pipeline::current::{AsOf, CurrentError, CurrentReport, MergeOptions, TableState};
 use dynalake_pipeline::encode::{ObjectMetadata, ObjectWriter};
 use dynalake_pipeline::{number, time};
+use dynalake_schemas::Catalog;
 
 use super::rows::{self, RowWriter};
 use crate::args::{CurrentArgs, CurrentFormat, RowFormat};
@@ -33,19 +34,27 @@ pub(super) async fn run(args: &CurrentArgs, printer: &mut Printer) -> Outcome {
         schema_version: 0,
     };
     let mut schema = None;
-    if let Some(folder) = &args.schemas {
+    let of_table = |catalog: &Catalog| {
+        let mut entities = catalog.entities.iter();
+        entities.find(|entity| entity.table == args.table).cloned()
+    };
+    let entity = if let Some(folder) = &args.schemas {
         let catalog = catalog::load(folder)?;
-        let entity = catalog
-            .entities
-            .iter()
-            .find(|entity| entity.table == args.table);
-        let entity = entity.ok_or_else(|| {
+        let entity = of_table(catalog.as_ref()).ok_or_else(|| {
             Failure::usage(format!(
                 "`{}` has no table `{}`",
                 folder.display(),
                 args.table
             ))
         })?;
+        Some(entity)
+    } else {
+        // A table that began with newer schemas is read as its files are.
+        catalog::of_lake_if_kept(&store)
+            .await?
+            .and_then(|kept| of_table(&kept))
+    };
+    if let Some(entity) = &entity {
         metadata = ObjectMetadata::from(entity);
         schema = Some(entity.arrow_schema());
     }
@@ -61,6 +70,10 @@ pub(super) async fn run(args: &CurrentArgs, printer: &mut Printer) -> Outcome {
                 format!("`dynalake tables {}` lists what there is", args.lake),
             ),
         );
+    };
+    let state = match args.schemas {
+        Some(_) => state,
+        None => state.with_columns_of_files(),
     };
     let report = match (&args.format, &args.output) {
         (CurrentFormat::Parquet, Some(path)) => write_parquet(state, &metadata, path)?,

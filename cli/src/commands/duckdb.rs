@@ -14,8 +14,8 @@ use crate::lake;
 use crate::output::Printer;
 
 pub(super) async fn run(args: &DuckdbArgs, world: &World, printer: &mut Printer) -> Outcome {
-    let catalog = catalog::load(&args.schemas)?;
     let store = lake::existing(&args.lake, &args.s3).await?;
+    let catalog = catalog::of_lake(args.schemas.as_deref(), &store, printer).await?;
     let location = location(&args.lake, &args.s3, world)?;
     let (baseline, path) = if let Some(output) = &args.output {
         let baseline = publish::current_baseline(&store).await?;

@@ -12,17 +12,21 @@ use crate::lake;
 use crate::output::Printer;
 
 pub(super) async fn run(args: &SqlArgs, world: &World, printer: &mut Printer) -> Outcome {
-    let catalog = catalog::load(&args.schemas)?;
-    let baseline = match &args.lake {
-        Some(lake) => {
+    let (catalog, baseline) = match (&args.lake, &args.schemas) {
+        (Some(lake), schemas) => {
             let store = lake::existing(lake, &args.s3).await?;
+            let catalog = catalog::of_lake(schemas.as_deref(), &store, printer).await?;
             let baseline = publish::current_baseline(&store).await?;
             if baseline.is_none() {
                 printer.note("the lake has no baseline yet: tables hold what changes tell");
             }
-            baseline
+            (catalog, baseline)
         }
-        None => None,
+        (None, Some(schemas)) => (catalog::load(schemas)?, None),
+        (None, None) => {
+            return Err(Failure::usage("neither a lake nor schemas are given")
+                .hint("`dynalake sql LAKE --engine athena`"));
+        }
     };
     let text = match (args.engine, &args.lake) {
         (Engine::Athena, lake) => {
@@ -40,7 +44,7 @@ pub(super) async fn run(args: &SqlArgs, world: &World, printer: &mut Printer) ->
             return Err(Failure::usage(
                 "views for DuckDB read a lake's files, and no lake is given",
             )
-            .hint("`dynalake sql LAKE --schemas DIR --engine duckdb`"));
+            .hint("`dynalake sql LAKE --engine duckdb`"));
         }
     };
     printer.raw(&text)?;

@@ -123,3 +123,103 @@ fn lake_sql_has_absolute_paths_and_follows_the_baseline() {
     // The lake's other readers do not mind the script.
     world.run(&["tables", "lake"]).exits(0);
 }
+
+#[test]
+fn a_lake_is_read_with_the_schemas_of_its_baseline_where_none_are_given() {
+    let world = world();
+    // Changes alone do not say what they were made with.
+    for args in [
+        &["sql", "lake", "--engine", "athena"][..],
+        &["duckdb", "lake"],
+        &["audit", "lake"],
+        &["compact", "lake"],
+    ] {
+        let run = world.run(args).exits(2);
+        assert!(
+            run.err.contains("no baseline yet") && run.err.contains("`--schemas DIR`"),
+            "{}",
+            run.err
+        );
+    }
+    assert!(
+        world
+            .run(&["sql", "--engine", "athena"])
+            .exits(2)
+            .err
+            .contains("--schemas")
+    );
+    convert(&world);
+    let mut given: Vec<String> = Vec::new();
+    for engine in ["athena", "duckdb"] {
+        let args = ["sql", "lake", "--schemas", "schemas", "--engine", engine];
+        given.push(world.run(&args).exits(0).out);
+    }
+    // Nobody needs the folder any more.
+    std::fs::rename(world.path("schemas"), world.path("gone")).unwrap();
+    for (engine, given) in ["athena", "duckdb"].iter().zip(&given) {
+        let run = world.run(&["sql", "lake", "--engine", engine]).exits(0);
+        assert_eq!(run.out, *given);
+        assert!(
+            run.err.contains("those of baseline 20260501T000000Z"),
+            "{}",
+            run.err
+        );
+    }
+    world.run(&["duckdb", "lake"]).exits(0);
+    let script = std::fs::read_to_string(world.path("lake/lake.sql")).unwrap();
+    assert_eq!(script, given[1]);
+    world.run(&["audit", "lake"]).exits(0);
+    world.run(&["compact", "lake"]).exits(0);
+    // Columns in the order of the schemas, though no file of the table is needed for that.
+    let run = world
+        .run(&["current", "lake", "users", "--format", "csv"])
+        .exits(0);
+    assert!(
+        run.out.lines().next().unwrap().contains("user_id,name"),
+        "{}",
+        run.out
+    );
+    let kept: Vec<_> = std::fs::read_dir(world.path("lake/state/schemas"))
+        .unwrap()
+        .collect();
+    assert_eq!(kept.len(), 1);
+}
+
+#[test]
+fn columns_that_came_after_the_baseline_are_shown_by_current_and_kept_by_compact() {
+    let world = world();
+    convert(&world);
+    let order = std::fs::read_to_string(world.path("schemas/order.toml")).unwrap();
+    let newer = order.replace("version = 1", "version = 2") + "note = \"string\"\n";
+    world.write("schemas/order.toml", newer);
+    let event = EVENT.replace(r#""total":"#, r#""note":{"S":"later"},"total":"#);
+    assert_ne!(event, EVENT);
+    for (name, number) in [("event.json", "7"), ("event2.json", "8")] {
+        world.write(name, event.replace("ORDER#7", &format!("ORDER#{number}")));
+        let args = ["replay", name, "--lake", "lake", "--schemas", "schemas"];
+        world.run(&args).exits(0);
+    }
+    let run = world
+        .run(&["current", "lake", "orders", "--format", "csv"])
+        .exits(0);
+    assert!(
+        run.out.lines().next().unwrap().ends_with(",note"),
+        "{}",
+        run.out
+    );
+    assert!(run.out.contains(",later"), "{}", run.out);
+    // The older schemas do not know the column: nothing is merged, and that is said.
+    let run = world.run(&["compact", "lake"]).exits(1);
+    assert!(
+        run.err.contains("`note`") && run.err.contains("newest schemas"),
+        "{}",
+        run.err
+    );
+    world
+        .run(&["compact", "lake", "--schemas", "schemas"])
+        .exits(0);
+    let run = world
+        .run(&["current", "lake", "orders", "--format", "csv"])
+        .exits(0);
+    assert!(run.out.contains(",later"), "{}", run.out);
+}

@@ -128,6 +128,17 @@ impl TableState {
         }))
     }
 
+    /// With the columns, members and wider types that only files of the table have, behind the
+    /// others. Where they do not go together with the schema, it stays as it is.
+    #[must_use]
+    pub fn with_columns_of_files(mut self) -> Self {
+        let files = self.changes.iter().chain(&self.baseline).map(Run::schema);
+        if let Ok(Some(united)) = unite(std::iter::once(&self.schema).chain(files)) {
+            self.schema = united;
+        }
+        self
+    }
+
     /// Keys with a change in a stretch of time (milliseconds, both ends included).
     pub(crate) fn keys_changed(
         &self,

@@ -261,9 +261,122 @@ fn what_was_dropped_is_not_stored_unnoticed() {
         let said = errors(folder.path());
         assert!(said.is_empty(), "{said:#?}");
         lock(folder.path()).unwrap();
+        let said = warnings(folder.path());
+        if columns.contains("\ndrop") || columns.contains("Other") {
+            // The entry has done its work, and would let the next one through.
+            assert!(
+                said.len() == 1 && said[0].contains("dropped as before"),
+                "{said:#?}"
+            );
+            write(folder.path(), 2, "", &columns);
+        }
         let problems = check(folder.path()).problems;
         assert!(problems.is_empty(), "{problems}");
     }
+}
+
+#[test]
+fn an_entry_in_removed_does_not_allow_beforehand_what_is_dropped_again() {
+    let folder = locked_with(SECRET);
+    let clear = "id = \"string\"\nsecret = \"json\"";
+    write(folder.path(), 2, "removed = \"secret\"", clear);
+    lock(folder.path()).unwrap();
+    write(
+        folder.path(),
+        3,
+        "removed = \"secret\"",
+        &format!("id = \"string\"\n{SECRET}"),
+    );
+    let locked = lock(folder.path()).unwrap();
+    let said = warnings(folder.path());
+    assert!(
+        locked.warnings.len() == 1 && said[0].contains("take `secret` out of `removed`"),
+        "{said:#?}"
+    );
+}
+
+#[test]
+fn a_new_table_or_no_entity_does_not_get_round_what_is_dropped() {
+    let moved = |columns: &str, extra: &str| {
+        let text = entity("x", "partition_key = \"A#{id}\"", columns).replace("xs", "ys");
+        format!("{extra}\n{text}")
+    };
+    let folder = locked_with(&format!("{SECRET}\nm = {{ transform = \"mask\" }}"));
+    let path = folder.path().join("x.toml");
+    fs::write(&path, moved("id = \"string\"", "")).unwrap();
+    let said = errors(folder.path());
+    assert!(
+        said.len() == 1
+            && said[0].contains("`secret` was dropped in `xs`, the table of `x` before"),
+        "{said:#?}"
+    );
+    // Meant, or dropped there too: fine.
+    fs::write(&path, moved("id = \"string\"", "removed = \"secret\"")).unwrap();
+    assert!(errors(folder.path()).is_empty());
+    let said = warnings(folder.path()).join("\n");
+    assert!(!said.contains("knows no such column"), "{said}");
+    fs::write(&path, moved(&format!("id = \"string\"\n{SECRET}"), "")).unwrap();
+    assert!(errors(folder.path()).is_empty());
+
+    fs::remove_file(&path).unwrap();
+    let said = warnings(folder.path()).join("\n");
+    assert!(
+        said.contains("no entity writes to `xs` any more")
+            && said.contains("with `secret` and `m` in the clear"),
+        "{said}"
+    );
+}
+
+#[test]
+fn items_that_change_their_table_are_told_of() {
+    let folder = locked();
+    let text = fs::read_to_string(folder.path().join(LOCK_FILE)).unwrap();
+    assert!(
+        text.contains("match = 'partition_key \"A#{id}\"'\n"),
+        "{text}"
+    );
+    let other = entity(
+        "x",
+        "partition_key = \"A#{id}\"\nattributes = { t = [\"x\", \"y\"] }",
+        BEFORE,
+    );
+    fs::write(folder.path().join("x.toml"), other).unwrap();
+    assert!(errors(folder.path()).is_empty());
+    let said = warnings(folder.path());
+    for part in [
+        "x.toml:3 the `[match]` of `x` is another than before (partition_key \"A#{id}\")",
+        "in two tables",
+        "full export",
+    ] {
+        assert!(
+            said.iter().any(|said| said.contains(part)),
+            "{part}: {said:#?}"
+        );
+    }
+    let text = lock(folder.path()).unwrap().text;
+    assert!(text.contains("t = \"x\" or \"y\""), "{text}");
+    assert_eq!(Lock::parse(&text).unwrap().to_text(), text);
+    assert!(warnings(folder.path()).is_empty());
+
+    let new = entity("n", "partition_key = \"N#{id}\"", "id = \"string\"");
+    fs::write(folder.path().join("n.toml"), new).unwrap();
+    let said = warnings(folder.path()).join("\n");
+    assert!(
+        said.contains("table `ns` is new") && said.contains("`unmatched`"),
+        "{said}"
+    );
+    // A lock of before the line says nothing of it.
+    let old: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.starts_with("match = "))
+        .collect();
+    fs::write(folder.path().join(LOCK_FILE), old.join("\n")).unwrap();
+    fs::remove_file(folder.path().join("n.toml")).unwrap();
+    let said = warnings(folder.path());
+    assert!(
+        said.len() == 1 && said[0].contains("latest changes"),
+        "{said:#?}"
+    );
 }
 
 #[test]
@@ -302,7 +415,7 @@ fn dropped_columns_are_in_the_lock_with_their_attributes() {
 }
 
 #[test]
-fn locks_of_before_the_list_only_ask_to_lock_anew() {
+fn locks_of_before_the_list_say_that_they_guard_nothing() {
     let folder = locked_with(SECRET);
     let path = folder.path().join(LOCK_FILE);
     let text = fs::read_to_string(&path).unwrap();
@@ -312,10 +425,11 @@ fn locks_of_before_the_list_only_ask_to_lock_anew() {
     )
     .unwrap();
     assert!(errors(folder.path()).is_empty());
-    let said = warnings(folder.path());
+    let said = warnings(folder.path()).join("\n");
     assert!(
-        said.len() == 1 && said[0].contains("latest changes"),
-        "{said:#?}"
+        said.contains("latest changes")
+            && said.contains("lake.lock does not know that `secret` is dropped"),
+        "{said}"
     );
     assert_eq!(lock(folder.path()).unwrap().text, text);
 }
@@ -377,7 +491,8 @@ fn a_new_table_is_a_new_beginning_and_the_old_one_stays_in_the_lock() {
     let text = entity("x", "partition_key = \"A#{id}\"", "id = \"bigint\"").replace("xs", "ys");
     fs::write(folder.path().join("x.toml"), text).unwrap();
     assert!(errors(folder.path()).is_empty());
-    assert!(warnings(folder.path())[0].contains("no entity writes to `xs` any more"));
+    let said = warnings(folder.path()).join("\n");
+    assert!(said.contains("no entity writes to `xs` any more"), "{said}");
     let locked = lock(folder.path()).unwrap();
     assert!(locked.text.contains("retired = true") && locked.warnings.is_empty());
 }

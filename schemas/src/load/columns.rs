@@ -1,6 +1,6 @@
 //! `[columns]` of an entity file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::entity::on_mismatch;
 use super::formats;
@@ -26,7 +26,16 @@ struct Context<'c> {
     on_mismatch: OnMismatch,
 }
 
-/// Reads `[columns]`, and says where each of them stands.
+/// `[columns]` as they were read.
+pub(crate) struct ReadColumns {
+    pub(crate) columns: Vec<Column>,
+    /// Where each of them stands.
+    pub(crate) places: BTreeMap<String, Place>,
+    /// Those with a transform whose attribute may be clear in other entities' rows.
+    pub(crate) clear_elsewhere: BTreeSet<String>,
+}
+
+/// Reads `[columns]`.
 pub(crate) fn read(
     root: &mut Section<'_>,
     matcher: &Matcher,
@@ -34,7 +43,7 @@ pub(crate) fn read(
     on_mismatch: OnMismatch,
     matching: &Place,
     problems: &mut Problems,
-) -> (Vec<Column>, BTreeMap<String, Place>) {
+) -> ReadColumns {
     let context = Context {
         matcher,
         source: lake.map(|lake| &lake.source),
@@ -43,12 +52,18 @@ pub(crate) fn read(
     };
     let mut columns: Vec<Column> = Vec::new();
     let mut places = BTreeMap::new();
+    let mut clear_elsewhere = BTreeSet::new();
     let mut declared: Vec<&str> = Vec::new();
     if let Some(section) = root.section("columns", "[columns]", problems) {
         for (name, entry) in section.entries() {
             check_name(name, &declared, &entry.place, problems);
             declared.push(name);
-            if let Some(column) = column(&section, name, &entry, &context, problems) {
+            if let Some((column, is_clear_elsewhere)) =
+                column(&section, name, &entry, &context, problems)
+            {
+                if is_clear_elsewhere {
+                    clear_elsewhere.insert(column.name.clone());
+                }
                 columns.push(column);
             }
             places.insert(name.to_owned(), entry.place);
@@ -56,7 +71,11 @@ pub(crate) fn read(
     }
     check_captures(matcher, &columns, &declared, matching, problems);
     check_attributes(&columns, &places, problems);
-    (columns, places)
+    ReadColumns {
+        columns,
+        places,
+        clear_elsewhere,
+    }
 }
 
 fn check_name(name: &str, before: &[&str], place: &Place, problems: &mut Problems) {
@@ -114,13 +133,14 @@ fn check_name(name: &str, before: &[&str], place: &Place, problems: &mut Problem
     }
 }
 
+/// A column, and whether it says `elsewhere = "clear"`.
 fn column(
     columns: &Section<'_>,
     name: &str,
     entry: &Entry<'_>,
     context: &Context<'_>,
     problems: &mut Problems,
-) -> Option<Column> {
+) -> Option<(Column, bool)> {
     let capture = context
         .matcher
         .captures
@@ -143,7 +163,7 @@ fn column(
             field_id: 0,
         };
         check_capture(&column, &entry.place, problems);
-        return Some(column);
+        return Some((column, false));
     }
     let Some(table) = entry.item.as_table_like() else {
         problems.error(
@@ -156,6 +176,7 @@ fn column(
     let title = format!("column `{name}`");
     let mut section = Section::new(columns.file(), table, title, entry.place.clone());
     let transform = transform(&mut section, problems);
+    let is_clear_elsewhere = elsewhere(&mut section, name, transform, problems);
     let ty = column_type(&mut section, name, transform, problems);
     let attribute = section.string("attribute", problems);
     if let Some(("", place)) = &attribute {
@@ -210,7 +231,34 @@ fn column(
             "remove it; the key's text is always kept in _pk and _sk",
         );
     }
-    Some(column)
+    Some((column, is_clear_elsewhere))
+}
+
+/// `elsewhere = "clear"` beside a transform.
+fn elsewhere(
+    section: &mut Section<'_>,
+    name: &str,
+    transform: Option<Transform>,
+    problems: &mut Problems,
+) -> bool {
+    let given = section.get("transform").is_some();
+    let Some((value, place)) = section.string("elsewhere", problems) else {
+        return false;
+    };
+    if value != "clear" {
+        problems.error(
+            &place,
+            format!("`elsewhere` cannot be `{value}`"),
+            "write \"clear\": other entities' items may hold the attribute in the clear",
+        );
+    } else if transform.is_none() && !given {
+        problems.error(
+            &place,
+            format!("`elsewhere` says nothing about `{name}`, which has no transform"),
+            "remove it",
+        );
+    }
+    value == "clear"
 }
 
 fn parse_type(text: &str, place: &Place, problems: &mut Problems) -> Option<ColumnType> {

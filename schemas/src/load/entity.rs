@@ -1,6 +1,6 @@
 //! An entity file: its names, how its items are recognised, its columns.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use toml_edit::TableLike;
 
@@ -17,6 +17,8 @@ pub(crate) struct LoadedEntity {
     pub(crate) places: Places,
     /// Columns (or struct members, by path) that are knowingly gone.
     pub(crate) removed: Vec<(String, Place)>,
+    /// Columns whose transform is for this entity's items only, as somebody says.
+    pub(crate) clear_elsewhere: BTreeSet<String>,
     /// `[match]` could be read whole.
     pub(crate) matcher_is_whole: bool,
 }
@@ -60,8 +62,7 @@ pub(crate) fn read(
     let errors = problems.error_count();
     let (matcher, matching) = matcher::read(&mut root, lake, &entity_place, problems);
     let matcher_is_whole = problems.error_count() == errors;
-    let (columns, columns_at) =
-        columns::read(&mut root, &matcher, lake, on_mismatch, &matching, problems);
+    let read = columns::read(&mut root, &matcher, lake, on_mismatch, &matching, problems);
     root.finish(problems);
     let entity = Entity {
         name,
@@ -69,7 +70,7 @@ pub(crate) fn read(
         description,
         version,
         matcher,
-        columns,
+        columns: read.columns,
         keep_old_image,
     };
     let places = Places {
@@ -77,12 +78,13 @@ pub(crate) fn read(
         table: table_place,
         version: version_place,
         matching,
-        columns: columns_at,
+        columns: read.places,
     };
     LoadedEntity {
         entity,
         places,
         removed,
+        clear_elsewhere: read.clear_elsewhere,
         matcher_is_whole,
     }
 }

@@ -2,22 +2,24 @@
 
 mod columns;
 mod entity;
+mod files;
 mod formats;
 mod lake;
 mod matcher;
 mod source;
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use toml_edit::Document;
 
 use crate::lock::Lock;
 use crate::model::{Catalog, Entity, Matcher};
 use crate::problem::{Place, Problems};
-use crate::{evolution, lock, overlap, tables};
+use crate::{evolution, lock, overlap, sensitive, tables};
 
 pub(crate) use entity::LoadedEntity;
+pub(crate) use files::Found;
+pub use files::SchemaFiles;
 use lake::Lake;
 use source::SourceFile;
 
@@ -47,16 +49,28 @@ impl Catalog {
         let Checked { catalog, problems } = check(folder);
         catalog.ok_or(problems)
     }
+
+    /// The same for files that were kept somewhere. `shown` is what their folder is called in
+    /// problems.
+    pub fn from_files(files: &SchemaFiles, shown: &Path) -> Result<Self, Problems> {
+        let Checked { catalog, problems } = checked(read_found(Found::kept(files, shown)));
+        catalog.ok_or(problems)
+    }
 }
 
 /// Reads and checks a schema folder, and gives the warnings too.
 pub fn check(folder: &Path) -> Checked {
+    checked(read(folder))
+}
+
+fn checked(folder: Folder) -> Checked {
     let Folder {
         loaded,
         lake,
         problems,
+        files,
         ..
-    } = read(folder);
+    } = folder;
     let catalog = lake.filter(|_| !problems.has_errors()).map(|lake| {
         let mut entities: Vec<Entity> = loaded.into_iter().map(|loaded| loaded.entity).collect();
         entities.push(unmatched());
@@ -64,6 +78,7 @@ pub fn check(folder: &Path) -> Checked {
             database: lake.database,
             source: lake.source,
             entities,
+            files,
         }
     });
     Checked { catalog, problems }
@@ -75,40 +90,46 @@ pub(crate) struct Folder {
     pub(crate) loaded: Vec<LoadedEntity>,
     pub(crate) lake: Option<Lake>,
     pub(crate) lock: Option<Lock>,
+    pub(crate) files: SchemaFiles,
     /// All problems, in order of file and line.
     pub(crate) problems: Problems,
 }
 
 /// Reads and checks a schema folder.
 pub(crate) fn read(folder: &Path) -> Folder {
-    let mut problems = Problems::default();
-    let names = match toml_files(folder) {
-        Ok(names) => names,
+    match Found::in_folder(folder) {
+        Ok(found) => read_found(found),
         Err(error) => {
+            let mut problems = Problems::default();
             let what = format!("the schema folder cannot be read: {error}");
             let remedy = "give a folder that holds lake.toml and entity files";
             problems.error(&folder_place(folder), what, remedy);
-            return Folder {
+            Folder {
                 loaded: Vec::new(),
                 lake: None,
                 lock: None,
+                files: SchemaFiles::default(),
                 problems,
-            };
+            }
         }
-    };
-    if !names.iter().any(|name| name == LAKE_FILE) {
+    }
+}
+
+fn read_found(found: Found) -> Folder {
+    let mut problems = Problems::default();
+    if found.text(LAKE_FILE).is_none() {
         problems.error(
-            &folder_place(folder),
+            &folder_place(found.folder()),
             "the folder holds no lake.toml",
             "give the folder of one database (such as schemas/ecommerce), or add lake.toml with \
              `database` and `[source]`",
         );
     }
-    let lake = open(folder, LAKE_FILE, &names, &mut problems)
-        .and_then(|file| lake::read(&file, &mut problems));
+    let lake =
+        open(&found, LAKE_FILE, &mut problems).and_then(|file| lake::read(&file, &mut problems));
     let mut loaded = Vec::new();
-    for name in names.iter().filter(|name| *name != LAKE_FILE) {
-        if let Some(file) = open(folder, name, &names, &mut problems)
+    for name in found.toml_names().filter(|name| *name != LAKE_FILE) {
+        if let Some(file) = open(&found, name, &mut problems)
             && let Some(document) = parse(&file, &mut problems)
         {
             loaded.push(entity::read(
@@ -120,24 +141,26 @@ pub(crate) fn read(folder: &Path) -> Folder {
         }
     }
     tables::check_names(&loaded, &mut problems);
+    sensitive::check(&loaded, &mut problems);
     overlap::put_in_order(
         &mut loaded,
         lake.as_ref().map(|lake| &lake.source),
         &mut problems,
     );
-    let lock = lock::read(folder, &mut problems);
+    let lock = lock::read(&found, &mut problems);
     for entity in &mut loaded {
         lock::assign_ids(&mut entity.entity, lock.as_ref());
     }
+    let place = Place {
+        file: found.shown(LOCK_FILE).into(),
+        line: 0,
+    };
     let mut folder_read = Folder {
         loaded,
         lake,
         lock,
+        files: found.into_files(),
         problems,
-    };
-    let place = Place {
-        file: file_name(folder, LOCK_FILE).into(),
-        line: 0,
     };
     // A lock that is there but cannot be read is a problem already.
     if !folder_read.problems.has_errors_in(&place.file) {
@@ -159,34 +182,10 @@ fn unmatched() -> Entity {
     }
 }
 
-/// Names of the `*.toml` files, sorted.
-fn toml_files(folder: &Path) -> std::io::Result<Vec<String>> {
-    let mut names = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let name = entry?.file_name().to_string_lossy().into_owned();
-        let is_toml = Path::new(&name)
-            .extension()
-            .is_some_and(|extension| extension == "toml");
-        if is_toml && !name.starts_with('.') {
-            names.push(name);
-        }
-    }
-    names.sort();
-    Ok(names)
-}
-
-fn open(
-    folder: &Path,
-    name: &str,
-    names: &[String],
-    problems: &mut Problems,
-) -> Option<SourceFile> {
-    if !names.iter().any(|known| known == name) {
-        return None;
-    }
-    let shown = file_name(folder, name);
-    match fs::read_to_string(folder.join(name)) {
-        Ok(text) => Some(SourceFile::new(&shown, text)),
+fn open(found: &Found, name: &str, problems: &mut Problems) -> Option<SourceFile> {
+    let shown = found.shown(name);
+    match found.text(name)? {
+        Ok(text) => Some(SourceFile::new(&shown, text.to_owned())),
         Err(error) => {
             let place = Place {
                 file: shown.into(),
@@ -226,11 +225,6 @@ fn folder_place(folder: &Path) -> Place {
         file: folder.display().to_string().into(),
         line: 0,
     }
-}
-
-pub(crate) fn file_name(folder: &Path, name: &str) -> String {
-    let path: PathBuf = folder.join(name);
-    path.display().to_string()
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 
 mod dropped;
 mod ids;
+mod matching;
 mod nodes;
 mod text;
 
@@ -16,9 +17,10 @@ use std::path::{Path, PathBuf};
 
 pub(crate) use dropped::{LockedDrop, dropped};
 pub(crate) use ids::assign_ids;
+pub(crate) use matching::matching;
 pub(crate) use nodes::{Kind, Node, nodes};
 
-use crate::load::{self, LOCK_FILE, LoadedEntity};
+use crate::load::{self, Found, LOCK_FILE, LoadedEntity};
 use crate::problem::{Place, Problems};
 use crate::row_columns::FIRST_TYPED_ID;
 
@@ -39,6 +41,8 @@ pub(crate) struct LockedTable {
     pub(crate) next_id: i32,
     /// No entity writes to it any more.
     pub(crate) retired: bool,
+    /// How its items are recognised; locks of before the line have none.
+    pub(crate) matching: Option<String>,
     /// In declared order, removed ones last.
     pub(crate) columns: Vec<LockedColumn>,
     /// Columns that are never stored, in declared order, those that are no longer so last.
@@ -73,6 +77,7 @@ pub fn lock(folder: &Path) -> Result<Locked, Problems> {
         lake,
         lock,
         problems,
+        ..
     } = load::read(folder);
     let path = folder.join(LOCK_FILE);
     let place = Place {
@@ -112,19 +117,17 @@ fn write(path: &Path, text: &str) -> std::io::Result<()> {
 }
 
 /// Reads `lake.lock`; `None` if there is none or it cannot be read.
-pub(crate) fn read(folder: &Path, problems: &mut Problems) -> Option<Lock> {
-    let path = folder.join(LOCK_FILE);
+pub(crate) fn read(found: &Found, problems: &mut Problems) -> Option<Lock> {
     let remedy = "restore it from version control; it is written by `dynalake schemas lock` only";
-    let (line, what) = match fs::read_to_string(&path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
+    let (line, what) = match found.text(LOCK_FILE)? {
         Err(error) => (0, format!("the lock cannot be read: {error}")),
-        Ok(text) => match Lock::parse(&text) {
+        Ok(text) => match Lock::parse(text) {
             Ok(lock) => return Some(lock),
             Err((line, what)) => (line, format!("the lock cannot be read: {what}")),
         },
     };
     let place = Place {
-        file: path.display().to_string().into(),
+        file: found.shown(LOCK_FILE).into(),
         line,
     };
     problems.error(&place, what, remedy);
@@ -175,6 +178,7 @@ impl Lock {
                 version: entity.version,
                 next_id,
                 retired: false,
+                matching: Some(matching(entity)),
                 columns,
                 dropped,
             };

@@ -40,6 +40,9 @@ impl Lock {
             if table.retired {
                 text.push_str("retired = true\n");
             }
+            if let Some(matching) = &table.matching {
+                _ = writeln!(text, "match = {}", quoted(matching));
+            }
             text.push_str("columns = [\n");
             for column in &table.columns {
                 write_column(&mut text, column);
@@ -170,6 +173,7 @@ fn parse_table(text: &str, table: &dyn TableLike) -> Result<LockedTable, Fault> 
         version: integer(table, "version").ok_or_else(|| missing("version"))?,
         next_id,
         retired: boolean(table, "retired"),
+        matching: string(table, "match"),
         columns,
         dropped: parse_dropped(text, table)?,
     })

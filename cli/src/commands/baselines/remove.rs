@@ -6,6 +6,8 @@ use serde::Serialize;
 
 use crate::World;
 use crate::args::{BaselinesDropArgs, BaselinesRetainArgs, Format};
+use crate::catalog;
+use crate::commands::duckdb::location;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::holder::holder;
 use crate::lake;
@@ -35,9 +37,22 @@ pub(super) async fn drop(
     let exit = print(&removal, args.format, printer)?;
     let was_current = before.is_some_and(|record| record.label == args.label);
     if was_current && store.head(publish::LAKE_SQL).await?.is_some() {
+        let script = store.address(publish::LAKE_SQL);
+        if let Some(catalog) = catalog::of_lake_if_kept(&store).await? {
+            let location = location(&args.lake, &args.s3, world)?;
+            publish::lake_sql(&store, &catalog, &location).await?;
+            printer.note(format!("{script} written anew"));
+        } else {
+            printer.note(format!(
+                "the views of `{script}` still read it: write them anew with \
+                 `dynalake duckdb {} --schemas DIR`",
+                args.lake
+            ));
+        }
+    }
+    if was_current && args.lake.starts_with("s3://") {
         printer.note(format!(
-            "the views of `{}` still read it: write them anew with `dynalake duckdb {} --schemas DIR`",
-            store.address(publish::LAKE_SQL),
+            "views in Athena still read it: `dynalake sql {} --engine athena` prints them anew",
             args.lake
         ));
     }

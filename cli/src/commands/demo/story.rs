@@ -165,8 +165,8 @@ fn next(
         (
             "SQL: views for Athena, and lake.sql for DuckDB (`duckdb -init lake.sql`)",
             vec![
-                format!("{program} sql {lake} --schemas {schemas} --engine athena"),
-                format!("{program} duckdb {lake} --schemas {schemas}"),
+                format!("{program} sql {lake} --engine athena"),
+                format!("{program} duckdb {lake}"),
             ],
         ),
         (

@@ -172,10 +172,9 @@ async fn audit(
     if report.verdict() == Verdict::Different {
         printer.warning(format!(
             "before this baseline the lake differed from the table in {} items; the baseline \
-             repairs them, `dynalake audit {} --against {label} --schemas {}` shows them",
+             repairs them, `dynalake audit {} --against {label}` shows them",
             number(report.differences()),
-            args.lake,
-            args.schemas.display()
+            args.lake
         ));
     }
     if report.verdict() != Verdict::First {

@@ -1,0 +1,140 @@
+//! The schema files that a lake's baselines were made with, kept in the lake: for readers that have no
+//! schema folder at hand.
+//!
+//! ```text
+//! state/schemas/<fingerprint>.json     the files of one schema folder, as they were
+//! ```
+//! A baseline's record names the fingerprint; the current schemas are those of the current baseline.
+//! The object is written before the record, once: whoever is first with a fingerprint, and all who
+//! come later have the same schemas, comments aside. Schema files hold no secrets: a transform's key
+//! is given to the programs that write, and is in no file.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use dynalake_schemas::{Catalog, Problems, SchemaFiles};
+use serde::{Deserialize, Serialize};
+
+use crate::baseline::{self, BaselineError};
+use crate::store::{Store, StoreError};
+
+/// Form of the object that this software writes and reads.
+const VERSION: u32 = 1;
+
+/// Schemas that were found in a lake.
+#[derive(Debug, Clone)]
+pub struct KeptSchemas {
+    /// The baseline that was made with them.
+    pub baseline: String,
+    /// The schemas.
+    pub catalog: Catalog,
+}
+
+/// Why there are no schemas to be had from a lake.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeptSchemasError {
+    /// The lake could not be read.
+    #[error(transparent)]
+    Baseline(#[from] BaselineError),
+    /// Changes alone do not say what they were made with.
+    #[error("the lake has no baseline yet, so it holds no schemas")]
+    NoBaseline,
+    /// The baseline was made by something that keeps no schemas.
+    #[error("the lake does not hold the schemas of its baseline {label}")]
+    NotKept {
+        /// The baseline.
+        label: String,
+    },
+    /// The object is of another form.
+    #[error("`{address}` is not readable: {problem}; a newer dynalake may read it")]
+    Unreadable {
+        /// The object.
+        address: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// This software does not take these schemas.
+    #[error("`{address}`: these schemas cannot be used:\n{problems}")]
+    Refused {
+        /// The object.
+        address: String,
+        /// What is wrong with them.
+        problems: Problems,
+    },
+}
+
+impl From<StoreError> for KeptSchemasError {
+    fn from(error: StoreError) -> Self {
+        Self::Baseline(error.into())
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Kept {
+    version: u32,
+    /// Text by name.
+    files: BTreeMap<String, String>,
+}
+
+/// Key of the schemas with this fingerprint (as in
+/// [`BaselineRecord::schema_fingerprint`](crate::baseline::BaselineRecord::schema_fingerprint)).
+pub fn key(fingerprint: &str) -> String {
+    format!("state/schemas/{fingerprint}.json")
+}
+
+/// Keeps the files of a catalog under its fingerprint; to be called before a baseline with it is
+/// committed. Nothing happens where they are kept already.
+///
+/// # Errors
+/// The store failed.
+pub async fn keep(store: &Store, fingerprint: &str, catalog: &Catalog) -> Result<(), StoreError> {
+    let own = |(name, text): (&str, &str)| (name.to_owned(), text.to_owned());
+    let kept = Kept {
+        version: VERSION,
+        files: catalog.files.iter().map(own).collect(),
+    };
+    // Text by text: cannot fail.
+    let mut text = serde_json::to_vec_pretty(&kept).unwrap_or_default();
+    text.push(b'\n');
+    store.put_if_absent(&key(fingerprint), text.into()).await?;
+    Ok(())
+}
+
+/// The schemas of the current baseline.
+///
+/// # Errors
+/// There is no baseline, it came without its schemas, or they cannot be read.
+pub async fn current(store: &Store) -> Result<KeptSchemas, KeptSchemasError> {
+    let record = baseline::current(store, None).await?;
+    let record = record.ok_or(KeptSchemasError::NoBaseline)?;
+    let not_kept = || KeptSchemasError::NotKept {
+        label: record.label.clone(),
+    };
+    let key = key(record.schema_fingerprint.as_ref().ok_or_else(not_kept)?);
+    let bytes = store.get(&key).await?.ok_or_else(not_kept)?;
+    let address = store.address(&key);
+    let unreadable = |problem: String| KeptSchemasError::Unreadable {
+        address: address.clone(),
+        problem,
+    };
+    let kept: Kept =
+        serde_json::from_slice(&bytes).map_err(|error| unreadable(error.to_string()))?;
+    if kept.version != VERSION {
+        return Err(unreadable(format!(
+            "it has form {}, this software reads form {VERSION}",
+            kept.version
+        )));
+    }
+    let files: SchemaFiles = kept.files.into_iter().collect();
+    let shown = Path::new("schemas of the lake");
+    let catalog = Catalog::from_files(&files, shown)
+        .map_err(|problems| KeptSchemasError::Refused { address, problems })?;
+    Ok(KeptSchemas {
+        baseline: record.label,
+        catalog,
+    })
+}
+
+#[cfg(test)]
+mod tests;
