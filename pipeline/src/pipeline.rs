@@ -170,8 +170,9 @@ impl Pipeline {
     /// Turns one record into its rows and gives their number.
     ///
     /// # Errors
-    /// Why the record belongs in quarantine. No row of it was kept; the reason is already counted in
-    /// the report, and the caller keeps the payload.
+    /// Why the record belongs in quarantine. No row of it was kept, but for the tombstones in tables
+    /// that the item has left; the reason is already counted in the report, and the caller keeps the
+    /// payload.
     pub fn push(&mut self, record: &ChangeRecord<'_>) -> Result<u32, Reject> {
         let rows = self.try_push(record);
         match &rows {
@@ -244,7 +245,9 @@ impl Pipeline {
         self.write_rows(record, &keys, change, day, rows)
     }
 
-    /// Writes all rows of a record, or none.
+    /// Writes all rows of a record, or of one that belongs in quarantine the tombstones alone: that
+    /// the item left the other tables is true whatever its own cannot hold, and no later record says
+    /// it again.
     fn write_rows(
         &mut self,
         record: &ChangeRecord<'_>,
@@ -254,24 +257,31 @@ impl Pipeline {
         rows: &[Row],
     ) -> Result<u32, Reject> {
         self.pending.clear();
-        for (written, row) in rows.iter().enumerate() {
-            if let Err(reject) = self.write_row(record, keys, change, day, (row, rows)) {
-                for row in rows.iter().take(written) {
-                    if let Some(buffer) = self.buffers.get_mut(&(row.entity, day)) {
-                        buffer.truncate(buffer.rows().saturating_sub(1));
-                    }
-                }
-                let entity = self.catalog.entities.get(row.entity);
-                let reject = reject.under(if record.keys.is_some() {
-                    "NewImage"
-                } else {
-                    "Item"
-                });
-                return Err(match entity {
-                    Some(entity) => reject.of_entity(entity.name.clone()),
-                    None => reject,
-                });
+        let mut rejected = None;
+        for (position, row) in rows.iter().enumerate() {
+            let Err(reject) = self.write_row(record, keys, change, day, (row, rows)) else {
+                continue;
+            };
+            let reject = reject.under(if record.keys.is_some() {
+                "NewImage"
+            } else {
+                "Item"
+            });
+            let reject = match self.catalog.entities.get(row.entity) {
+                Some(entity) => reject.of_entity(entity.name.clone()),
+                None => reject,
+            };
+            if position == 0 {
+                rejected = Some(reject);
+                continue;
             }
+            let first = usize::from(rejected.is_some());
+            for row in rows.iter().take(position).skip(first) {
+                if let Some(buffer) = self.buffers.get_mut(&(row.entity, day)) {
+                    buffer.truncate(buffer.rows().saturating_sub(1));
+                }
+            }
+            return Err(reject);
         }
         // Only now is the record in: count it, and look at the size.
         self.pending.commit(&mut self.counts);
@@ -280,7 +290,8 @@ impl Pipeline {
             .flatten()
             .map(|raw| raw.len())
             .sum::<usize>();
-        for (position, row) in rows.iter().enumerate() {
+        let first = usize::from(rejected.is_some());
+        for (position, row) in rows.iter().enumerate().skip(first) {
             let extra = position > 0;
             let bytes = ROW_BYTES + if extra { 0 } else { image_bytes };
             self.bytes += bytes;
@@ -296,7 +307,10 @@ impl Pipeline {
                 self.full.push((key, buffer));
             }
         }
-        Ok(u32::try_from(rows.len()).unwrap_or(u32::MAX))
+        match rejected {
+            Some(reject) => Err(reject),
+            None => Ok(u32::try_from(rows.len()).unwrap_or(u32::MAX)),
+        }
     }
 
     fn write_row(
