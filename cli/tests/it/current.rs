@@ -1,6 +1,7 @@
+use dynalake_export_job::export_writer::{ExportSpec, write_full_export};
 use serde_json::json;
 
-use crate::world::World;
+use crate::world::{MAY_1, World, shop_schemas};
 
 /// The demo's lake, whose export is a committed baseline.
 fn demo() -> World {
@@ -103,4 +104,81 @@ fn what_cannot_be_is_said_with_a_remedy() {
         "{}",
         instant.err
     );
+}
+
+/// The stream is read with the new schemas only, so that nobody tells the old table of what left it.
+#[test]
+fn schemas_that_route_otherwise_leave_no_row_behind_once_there_is_a_new_baseline() {
+    const HOUR: i64 = 3_600_000;
+    let item =
+        r#"{"PK":{"S":"USER#1"},"SK":{"S":"PROFILE"},"kind":{"S":"vip"},"name":{"S":"Ann"}}"#;
+    let world = World::new();
+    shop_schemas(&world);
+    world.run(&["schemas", "lock", "schemas"]).exits(0);
+    let convert = |at: i64| {
+        let spec = ExportSpec {
+            data_files: 1,
+            ..ExportSpec::new("shop", at)
+        };
+        let source = write_full_export(&world.path("export"), &spec, [item]).unwrap();
+        let source = source.to_str().unwrap();
+        let args = [
+            "export",
+            "convert",
+            source,
+            "--lake",
+            "lake",
+            "--schemas",
+            "schemas",
+        ];
+        world.run(&args).exits(0);
+    };
+    let rows = |table: &str| {
+        let args = [
+            "current",
+            "lake",
+            table,
+            "--schemas",
+            "schemas",
+            "--format",
+            "json",
+        ];
+        world.run(&args).exits(0).json().as_array().unwrap().len()
+    };
+    convert(MAY_1);
+    assert_eq!(rows("users"), 1);
+
+    world.write(
+        "schemas/vip.toml",
+        "entity = \"vip\"\ntable = \"vips\"\n[match]\npartition_key = \"USER#{user_id}\"\n\
+         sort_key = \"PROFILE\"\nattributes = { kind = \"vip\" }\n[columns]\nuser_id = \"string\"\n",
+    );
+    let check = world.run(&["schemas", "check", "schemas"]).exits(0);
+    assert!(check.out.contains("table `vips` is new"), "{}", check.out);
+    let event = json!({"Records": [{
+        "eventID": "e1", "eventName": "MODIFY", "eventSource": "aws:dynamodb",
+        "eventSourceARN":
+            "arn:aws:dynamodb:eu-west-1:123456789012:table/shop/stream/2026-05-01T00:00:00.000",
+        "dynamodb": {
+            "ApproximateCreationDateTime": (MAY_1 + HOUR) / 1000,
+            "Keys": {"PK": {"S": "USER#1"}, "SK": {"S": "PROFILE"}},
+            "NewImage": serde_json::from_str::<serde_json::Value>(item).unwrap(),
+            "OldImage": serde_json::from_str::<serde_json::Value>(item).unwrap(),
+            "SequenceNumber": "100000000000000000001",
+            "StreamViewType": "NEW_AND_OLD_IMAGES",
+        },
+    }]});
+    world.write("event.json", event.to_string());
+    let args = [
+        "replay",
+        "event.json",
+        "--lake",
+        "lake",
+        "--schemas",
+        "schemas",
+    ];
+    world.run(&args).exits(0);
+    assert_eq!((rows("users"), rows("vips")), (1, 1), "as `check` said");
+    convert(MAY_1 + 2 * HOUR);
+    assert_eq!((rows("users"), rows("vips")), (0, 1));
 }

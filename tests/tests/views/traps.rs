@@ -128,6 +128,17 @@ pub async fn trapped(sort_key: bool) -> World {
             "right 1",
         )],
         vec![delete(("a", sort_key.then_some("b#c")), "131", B + SECOND)],
+        // Or in what a careless comparison passes over: a blank, an accent's form, a NUL.
+        vec![
+            delete(("pad ", sort_key.then_some("x")), "132", B + SECOND),
+            delete(("e\u{301}", sort_key.then_some("x")), "133", B + SECOND),
+            delete(("nul\0", sort_key.then_some("x")), "134", B + SECOND),
+        ],
+        vec![delete(
+            ("\u{ffff}", sort_key.then_some("x")),
+            "135",
+            B + SECOND,
+        )],
     ];
     for delivery in &deliveries {
         world.deliver(delivery).await;
@@ -151,6 +162,15 @@ pub async fn trapped(sort_key: bool) -> World {
         thing(k("case"), "wrong"),
         thing(k("CASE"), "wrong"),
         thing(k("Case"), "right, mixed"),
+        thing(k("pad "), "wrong"),
+        thing(k("pad"), "right, unpadded"),
+        thing(k("e\u{301}"), "wrong"),
+        thing(k("\u{e9}"), "right, one letter"),
+        thing(k("nul\0"), "wrong"),
+        thing(k("nul"), "right, without NUL"),
+        // Sorted before the key above in UTF-16, behind it in UTF-8.
+        thing(k("\u{ffff}"), "wrong"),
+        thing(k("\u{10000}"), "right, beyond"),
         (k("other"), "other", "right"),
     ];
     if sort_key {
