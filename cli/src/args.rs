@@ -34,7 +34,12 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Export(ExportCommand),
     /// Complete states that a lake's tables are read from
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "A baseline is the complete state of the source table at one instant: an export \
+            that was converted and committed. Readers take the newest one and what changed since; \
+            older ones serve `current --as-of` and queries of `<table>_snapshot`."
+    )]
     Baselines(BaselinesCommand),
     /// Merge the small change objects of closed days into few large ones
     Compact(CompactArgs),
@@ -366,9 +371,12 @@ pub(crate) struct TablesArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  dynalake audit ./lake\n  \
     dynalake audit ./lake --against 20260501T000000Z --format json\n\n\
-    What is compared: the baseline before that export and the changes up to its time, with the rows \
-    of the export. `export convert` does it by itself at each new baseline. The report is kept in \
-    the lake, under state/audits/.")]
+    What is compared, item by item: the baseline before that export and the changes up to its time, \
+    with the export. Missing are items of the export that the lake does not have, extra those that \
+    it has and the export does not; too near to say are those that were changed within five minutes \
+    of the export's time.\n\n\
+    `export convert` does it by itself at each new baseline. The report is kept in the lake, under \
+    state/audits/.")]
 pub(crate) struct AuditArgs {
     /// Lake: a folder or `s3://bucket/prefix`
     pub(crate) lake: String,

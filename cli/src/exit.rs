@@ -117,7 +117,10 @@ impl From<BaselineError> for Failure {
     fn from(error: BaselineError) -> Self {
         match error {
             BaselineError::Store(error) => Self::from(error),
-            BaselineError::NotFound { .. } | BaselineError::IsCurrent { .. } => Self::usage(error),
+            BaselineError::NotFound { .. } => Self::usage(error),
+            BaselineError::IsCurrent { .. } => {
+                Self::usage(error).hint("`--force` removes it all the same")
+            }
             BaselineError::ObjectsMissing { .. }
             | BaselineError::SameSecond { .. }
             | BaselineError::Unreadable { .. } => Self::findings(error),

@@ -46,10 +46,13 @@ pub(super) async fn run(args: &AuditArgs, world: &World, printer: &mut Printer) 
     )
     .await?;
     match args.format {
-        Format::Json => printer.json(&report)?,
+        Format::Json => {
+            printer.json(&report)?;
+            // For whoever collects the log.
+            printer.note(report.metric_line(world.now));
+        }
         Format::Table => print(&report, printer)?,
     }
-    printer.note(report.metric_line(world.now));
     Ok(if report.verdict() == Verdict::Different {
         Exit::Findings
     } else {
@@ -121,6 +124,13 @@ fn failure(error: CurrentError) -> Failure {
 
 /// The report for people.
 pub(super) fn print(report: &AuditReport, printer: &mut Printer) -> Outcome<()> {
+    let Some(older) = &report.older else {
+        printer.line(format!(
+            "export {} is the first baseline: there is nothing to compare it with",
+            report.label
+        ))?;
+        return Ok(());
+    };
     let right = Align::Right;
     let mut sheet = Sheet::new([
         ("table", Align::Left),
@@ -148,23 +158,18 @@ pub(super) fn print(report: &AuditReport, printer: &mut Printer) -> Outcome<()> 
         ]);
     }
     printer.table(&sheet)?;
-    let said = match (&report.older, report.verdict()) {
-        (Some(older), Verdict::Equal) => {
-            format!(
-                "the lake on baseline {older} says what export {} says",
-                report.label
-            )
-        }
-        (Some(older), _) => format!(
+    let said = if report.verdict() == Verdict::Equal {
+        format!(
+            "the lake on baseline {older} says what export {} says",
+            report.label
+        )
+    } else {
+        format!(
             "the lake on baseline {older} differs from export {} in {} items; missing are those it \
              lost, extra are those it kept; the new baseline repairs them",
             report.label,
             number(report.differences())
-        ),
-        (None, _) => format!(
-            "export {} is the first baseline: nothing to compare",
-            report.label
-        ),
+        )
     };
     printer.line(said)?;
     Ok(())

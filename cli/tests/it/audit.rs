@@ -21,6 +21,12 @@ fn the_demo_lake_is_audited_against_a_second_export() {
             .path("shop/lake/state/audits/20261101T000000Z.json")
             .is_file()
     );
+    let people = world.run(&["audit", "shop/lake"]).exits(0);
+    assert_eq!(
+        people.out,
+        "export 20261101T000000Z is the first baseline: there is nothing to compare it with\n"
+    );
+    assert!(!people.err.contains("_aws"), "{}", people.err);
     let unknown = world
         .run(&[&args[..], &["--against", "20200101T000000Z"]].concat())
         .exits(2);

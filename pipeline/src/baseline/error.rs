@@ -74,7 +74,7 @@ pub enum BaselineError {
     /// Readers use this baseline.
     #[error(
         "baseline {label} is the current one: without it the tables fall back to an older one or \
-         to changes alone; commit a newer one first, or force it"
+         to changes alone; commit a newer one first"
     )]
     IsCurrent {
         /// The baseline.

@@ -153,7 +153,14 @@ fn next(
             vec![format!("{program} tables {lake}")],
         ),
         (
-            "rows, with exact values",
+            "a table as it is now, or was at an instant",
+            vec![
+                format!("{program} current {lake} orders"),
+                format!("{program} current {lake} orders --as-of 2026-11-01T09:00:00Z"),
+            ],
+        ),
+        (
+            "rows as they were written, with exact values",
             vec![
                 format!("{program} show {lake} products --format json"),
                 format!(

@@ -177,7 +177,7 @@ async fn audit(
             args.lake
         ));
     }
-    if report.verdict() != Verdict::First {
+    if report.verdict() != Verdict::First && args.format == Format::Json {
         printer.note(report.metric_line(world.now));
     }
     Ok(Some(report))
