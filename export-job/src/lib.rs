@@ -24,6 +24,7 @@ mod locate;
 pub mod manifest;
 pub mod options;
 pub mod report;
+pub mod request;
 pub mod source;
 mod spool;
 pub mod state;
