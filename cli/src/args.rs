@@ -1,8 +1,17 @@
 //! What can be typed. Only definitions and help texts; meaning is given to them in `commands`.
 
+#[cfg(feature = "cloud")]
+mod export;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+#[cfg(feature = "cloud")]
+pub(crate) use self::export::{
+    ConversionArgs, DataFileFormat, ExportListArgs, ExportResumeArgs, ExportRunArgs,
+    ExportStatusArgs, ExportView, WaitArgs,
+};
 
 /// Typed lake tables, one per entity, next to a DynamoDB single table.
 #[derive(Debug, Parser)]
@@ -180,6 +189,18 @@ pub(crate) enum ExportCommand {
         --lake s3://bucket/lake --schemas schemas/ecommerce\n  \
         dynalake export convert ./export --lake ./lake --schemas schemas/ecommerce --format json")]
     Convert(ConvertArgs),
+    /// Ask DynamoDB for an export, wait for it, convert and commit it
+    #[cfg(feature = "cloud")]
+    Run(ExportRunArgs),
+    /// Requests made from a lake, and how far DynamoDB is with them
+    #[cfg(feature = "cloud")]
+    Status(ExportStatusArgs),
+    /// Go on with a request that was interrupted; no second export is made
+    #[cfg(feature = "cloud")]
+    Resume(ExportResumeArgs),
+    /// Exports of a table that DynamoDB remembers
+    #[cfg(feature = "cloud")]
+    List(ExportListArgs),
 }
 
 #[derive(Debug, Args)]

@@ -4,6 +4,8 @@ mod args;
 mod bundle;
 mod catalog;
 mod cell;
+#[cfg(feature = "cloud")]
+mod cloud;
 mod commands;
 mod exit;
 mod exports;

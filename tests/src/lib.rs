@@ -4,7 +4,8 @@
 //! test ─ RuntimeApi ─ `stream` binary ─ FaultProxy ─ SeaweedFS (checks signatures)
 //!   └──── Store ──────────────────────────────────────┘
 //!   └──── DuckDB on what came out
-//!   └──── MiniStack: a table and its stream
+//!   └──── MiniStack: a table and its stream; its exports
+//!   └──── ScriptedDynamo: exports that take their time, fail, or are refused
 //! ```
 //!
 //! Parts that are not on the machine are skipped with a message; with `DYNALAKE_TEST_REQUIRE=1`
@@ -12,6 +13,7 @@
 
 mod corpus;
 mod duck;
+mod dynamo_script;
 mod http1;
 mod lambda;
 mod ministack;
@@ -23,6 +25,7 @@ mod seaweed;
 
 pub use corpus::{corpus, corpus_files};
 pub use duck::{athena_on_duckdb, duckdb, duckdb_available};
+pub use dynamo_script::{Called, Said, ScriptedDynamo};
 pub use lambda::{InitError, Invocation, LambdaError, LambdaProcess};
 pub use ministack::{DynamoClient, DynamoError, DynamoTable, MiniStack, ministack};
 pub use paths::{binary, python, repository, weed};

@@ -270,6 +270,8 @@ fn launch(program: &Path) -> Option<MiniStack> {
         .env("GATEWAY_PORT", &port)
         .env("BIND_HOST", "127.0.0.1")
         .env("LOG_LEVEL", "WARNING")
+        // An export is done when it is first looked at.
+        .env("MINISTACK_DDB_EXPORT_COMPLETE_AFTER_SEC", "0")
         .env("TMPDIR", &folder)
         .current_dir(&folder)
         .stdin(Stdio::piped())

@@ -104,7 +104,7 @@ fn changes(report: &CurrentReport) -> String {
 }
 
 /// `2026-05-01T00:00:00Z`, or epoch seconds or milliseconds.
-fn instant(text: &str) -> Outcome<i64> {
+pub(super) fn instant(text: &str) -> Outcome<i64> {
     if let Some((at, _)) = time::parse_iso8601(text) {
         return Ok(at);
     }

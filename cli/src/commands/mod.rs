@@ -29,7 +29,7 @@ pub(crate) async fn run(command: Command, world: &World, printer: &mut Printer) 
     match command {
         Command::Demo(args) => demo::run(&args, world, printer).await,
         Command::Schemas(command) => schemas::run(&command, printer),
-        Command::Export(ExportCommand::Convert(args)) => export::run(&args, world, printer).await,
+        Command::Export(command) => export_command(command, world, printer).await,
         Command::Audit(args) => audit::run(&args, world, printer).await,
         Command::Baselines(command) => baselines::run(&command, world, printer).await,
         Command::Compact(args) => compact::run(&args, world, printer).await,
@@ -43,5 +43,19 @@ pub(crate) async fn run(command: Command, world: &World, printer: &mut Printer) 
         Command::Template(args) => template::run(&args, printer),
         Command::Bundle(args) => bundle::run(&args, printer),
         Command::Quarantine(command) => quarantine::run(&command, world, printer).await,
+    }
+}
+
+async fn export_command(command: ExportCommand, world: &World, printer: &mut Printer) -> Outcome {
+    match command {
+        ExportCommand::Convert(args) => export::run(&args, world, printer).await,
+        #[cfg(feature = "cloud")]
+        ExportCommand::Run(args) => export::request::run(&args, world, printer).await,
+        #[cfg(feature = "cloud")]
+        ExportCommand::Status(args) => export::request::status(&args, world, printer).await,
+        #[cfg(feature = "cloud")]
+        ExportCommand::Resume(args) => export::request::resume(&args, world, printer).await,
+        #[cfg(feature = "cloud")]
+        ExportCommand::List(args) => export::request::list(&args, printer).await,
     }
 }

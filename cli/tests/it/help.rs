@@ -10,6 +10,14 @@ fn every_command_explains_itself() {
         &["schemas", "show"],
         &["schemas", "ddl"],
         &["export", "convert"],
+        #[cfg(feature = "cloud")]
+        &["export", "run"],
+        #[cfg(feature = "cloud")]
+        &["export", "status"],
+        #[cfg(feature = "cloud")]
+        &["export", "resume"],
+        #[cfg(feature = "cloud")]
+        &["export", "list"],
         &["baselines", "list"],
         &["baselines", "drop"],
         &["baselines", "retain"],

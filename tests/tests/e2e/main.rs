@@ -6,6 +6,7 @@ mod compaction;
 mod corpus_streams;
 mod event;
 mod export;
+mod request;
 mod store_s3;
 mod stream;
 mod stream_failures;

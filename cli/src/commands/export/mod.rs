@@ -1,6 +1,8 @@
 //! `dynalake export convert SOURCE`: a full export becomes snapshot tables and a baseline.
 
 mod progress;
+#[cfg(feature = "cloud")]
+pub(super) mod request;
 
 use std::path::Path;
 use std::sync::Arc;
