@@ -524,6 +524,9 @@ pub(crate) struct SqlArgs {
     /// Schema folder (else the schemas of the lake's current baseline)
     #[arg(long, value_name = "DIR", required_unless_present = "lake")]
     pub(crate) schemas: Option<PathBuf>,
+    /// Database of the views in Athena, where a stage has one of its own (else that of the schemas)
+    #[arg(long, value_name = "NAME", env = "DYNALAKE_DATABASE")]
+    pub(crate) database: Option<String>,
     /// Engine to write for
     #[arg(long, value_enum)]
     pub(crate) engine: Engine,

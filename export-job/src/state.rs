@@ -193,17 +193,14 @@ pub(crate) fn file_key(export_id: &str, data_file: &str) -> String {
 }
 
 /// SHA-256 over the schemas and the secrets that transforms use, as hex. The text hashed is the
-/// `Debug` form of everything that decides on routing and columns: not of the files, whose comments
-/// do not matter.
+/// `Debug` form of everything that decides on routing and columns: not of the database's name, which a
+/// stage may choose, nor of the files, whose comments do not matter.
 pub(crate) fn fingerprint(catalog: &Catalog, secrets: &Secrets) -> String {
     let mut hash = Sha256::new();
     let Catalog {
-        database,
-        source,
-        entities,
-        files: _,
+        source, entities, ..
     } = catalog;
-    hash.update(format!("{database:?} {source:?} {entities:?}"));
+    hash.update(format!("{source:?} {entities:?}"));
     if let Some(key) = &secrets.hmac_key {
         // Hashed together with the schemas, so that the record is no hash of the secret alone.
         hash.update(Sha256::digest(key));

@@ -12,6 +12,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use bytes::Bytes;
 use dynalake_schemas::{Catalog, Problems, SchemaFiles};
 use serde::{Deserialize, Serialize};
 
@@ -73,6 +74,8 @@ impl From<StoreError> for KeptSchemasError {
 #[derive(Debug, Serialize, Deserialize)]
 struct Kept {
     version: u32,
+    /// Name of the lake's database: that of the stage, where it has one of its own.
+    database: String,
     /// Text by name.
     files: BTreeMap<String, String>,
 }
@@ -84,7 +87,7 @@ pub fn key(fingerprint: &str) -> String {
 }
 
 /// Keeps the files of a catalog under its fingerprint; to be called before a baseline with it is
-/// committed. Nothing happens where they are kept already.
+/// committed. Nothing happens where they are kept already, under the same name of the database.
 ///
 /// # Errors
 /// The store failed.
@@ -92,12 +95,21 @@ pub async fn keep(store: &Store, fingerprint: &str, catalog: &Catalog) -> Result
     let own = |(name, text): (&str, &str)| (name.to_owned(), text.to_owned());
     let kept = Kept {
         version: VERSION,
+        database: catalog.database.clone(),
         files: catalog.files.iter().map(own).collect(),
     };
     // Text by text: cannot fail.
     let mut text = serde_json::to_vec_pretty(&kept).unwrap_or_default();
     text.push(b'\n');
-    store.put_if_absent(&key(fingerprint), text.into()).await?;
+    let (key, text) = (key(fingerprint), Bytes::from(text));
+    if store.put_if_absent(&key, text.clone()).await? {
+        return Ok(());
+    }
+    let there = store.get(&key).await?;
+    let there = there.and_then(|bytes| serde_json::from_slice::<Kept>(&bytes).ok());
+    if there.is_none_or(|there| there.database != kept.database) {
+        store.put(&key, text).await?;
+    }
     Ok(())
 }
 
@@ -128,8 +140,9 @@ pub async fn current(store: &Store) -> Result<KeptSchemas, KeptSchemasError> {
     }
     let files: SchemaFiles = kept.files.into_iter().collect();
     let shown = Path::new("schemas of the lake");
-    let catalog = Catalog::from_files(&files, shown)
+    let mut catalog = Catalog::from_files(&files, shown)
         .map_err(|problems| KeptSchemasError::Refused { address, problems })?;
+    catalog.database = kept.database;
     Ok(KeptSchemas {
         baseline: record.label,
         catalog,

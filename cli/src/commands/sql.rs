@@ -1,5 +1,7 @@
 //! `dynalake sql`: the views of a lake as SQL text.
 
+use std::sync::Arc;
+
 use dynalake_pipeline::publish;
 use dynalake_schemas::views::{self, duckdb};
 
@@ -12,7 +14,7 @@ use crate::lake;
 use crate::output::Printer;
 
 pub(super) async fn run(args: &SqlArgs, world: &World, printer: &mut Printer) -> Outcome {
-    let (catalog, baseline) = match (&args.lake, &args.schemas) {
+    let (mut catalog, baseline) = match (&args.lake, &args.schemas) {
         (Some(lake), schemas) => {
             let store = lake::existing(lake, &args.s3).await?;
             let catalog = catalog::of_lake(schemas.as_deref(), &store, printer).await?;
@@ -28,6 +30,9 @@ pub(super) async fn run(args: &SqlArgs, world: &World, printer: &mut Printer) ->
                 .hint("`dynalake sql LAKE --engine athena`"));
         }
     };
+    if let Some(database) = &args.database {
+        Arc::make_mut(&mut catalog).database.clone_from(database);
+    }
     let text = match (args.engine, &args.lake) {
         (Engine::Athena, lake) => {
             if lake.is_none() {

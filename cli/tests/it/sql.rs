@@ -154,6 +154,16 @@ fn a_lake_is_read_with_the_schemas_of_its_baseline_where_none_are_given() {
         let args = ["sql", "lake", "--schemas", "schemas", "--engine", engine];
         given.push(world.run(&args).exits(0).out);
     }
+    let args = [
+        "sql",
+        "lake",
+        "--engine",
+        "athena",
+        "--database",
+        "shop_test",
+    ];
+    let run = world.run(&args).exits(0);
+    assert_eq!(run.out, given[0].replace("\"shop\".", "\"shop_test\"."));
     // Nobody needs the folder any more.
     std::fs::rename(world.path("schemas"), world.path("gone")).unwrap();
     for (engine, given) in ["athena", "duckdb"].iter().zip(&given) {

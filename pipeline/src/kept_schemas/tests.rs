@@ -62,6 +62,13 @@ async fn a_lake_gives_back_the_schemas_of_its_current_baseline() {
     assert_eq!(current(&store).await.unwrap().catalog, first);
     committed(&store, 2_000, Some("f2")).await;
     assert_eq!(current(&store).await.unwrap().catalog, second);
+    // A stage's own database, which no file tells.
+    let staged = Catalog {
+        database: "shop_test".to_owned(),
+        ..second
+    };
+    keep(&store, "f2", &staged).await.unwrap();
+    assert_eq!(current(&store).await.unwrap().catalog, staged);
 }
 
 #[tokio::test]
@@ -74,10 +81,13 @@ async fn what_a_lake_cannot_give_is_said() {
         assert!(matches!(error, KeptSchemasError::NotKept { .. }), "{error}");
     }
     committed(&store, 3_000, Some("bad")).await;
-    let refused = r#"{"version":1,"files":{"lake.toml":"database = 5"}}"#;
+    let refused = r#"{"version":1,"database":"d","files":{"lake.toml":"database = 5"}}"#;
     for (text, part) in [
         ("{}", "is not readable: missing field"),
-        (r#"{"version":2,"files":{}}"#, "it has form 2"),
+        (
+            r#"{"version":2,"database":"d","files":{}}"#,
+            "it has form 2",
+        ),
         (refused, "schemas of the lake/lake.toml:1: error:"),
     ] {
         store
