@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 #[cfg(feature = "cloud")]
 pub(crate) use self::export::{
     ConversionArgs, DataFileFormat, ExportListArgs, ExportResumeArgs, ExportRunArgs,
-    ExportStatusArgs, ExportView, WaitArgs,
+    ExportStatusArgs, ViewArg, WaitArgs,
 };
 
 /// Typed lake tables, one per entity, next to a DynamoDB single table.

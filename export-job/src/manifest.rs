@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use chrono::DateTime;
 use dynalake_pipeline::layout;
 use md5::{Digest, Md5};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::{ExportError, RefusalKind};
 
@@ -43,7 +43,8 @@ pub enum ExportKind {
 }
 
 /// Which images the lines of an incremental export have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ExportView {
     /// The item at the window's end.
     NewImage,

@@ -17,7 +17,7 @@ pub(crate) enum DataFileFormat {
 
 /// What an incremental export tells of each changed item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ExportView {
+pub(crate) enum ViewArg {
     /// As it is at the window's end; all that a lake needs
     New,
     /// And as it was at the window's beginning
@@ -79,7 +79,14 @@ pub(crate) struct ExportRunArgs {
     pub(crate) incremental: bool,
     /// Of each changed item: as it is at the end, or also as it was before
     #[arg(long, value_enum, default_value = "new", requires = "incremental")]
-    pub(crate) view: ExportView,
+    pub(crate) view: ViewArg,
+    /// Begin of the changes (else the last baseline's time), to fill a gap: a time as of
+    /// `--export-time`
+    #[arg(long, value_name = "TIME", requires = "incremental")]
+    pub(crate) from: Option<String>,
+    /// End of the changes (else some 5 minutes ago)
+    #[arg(long, value_name = "TIME", requires = "incremental")]
+    pub(crate) to: Option<String>,
     /// The table as it was then (else the latest possible, some 5 minutes ago):
     /// `2026-05-01T00:00:00Z`, or seconds or milliseconds since 1970
     #[arg(long, value_name = "TIME", conflicts_with = "incremental")]

@@ -12,8 +12,8 @@ use aws_sdk_dynamodb::types::{
     IncrementalExportSpecification, PointInTimeRecoveryStatus, S3SseAlgorithm,
 };
 use dynalake_export_job::request::{
-    ExportRecord, ExportStatus, Failed, Recovery, RequestFormat, Seen, TableArn, Target, View,
-    Wanted,
+    ExportRecord, ExportStatus, ExportView, Failed, Recovery, RequestFormat, Seen, TableArn,
+    Target, Wanted, Window,
 };
 
 use super::refused::Refused;
@@ -125,20 +125,15 @@ impl Exports {
             Wanted::Full { at_ms } => call
                 .export_type(ExportType::FullExport)
                 .export_time(DateTime::from_millis(at_ms)),
-            Wanted::Incremental { window, view } => {
-                let view = match view {
-                    View::NewImage => ExportViewType::NewImage,
-                    View::NewAndOldImages => ExportViewType::NewAndOldImages,
-                };
-                call.export_type(ExportType::IncrementalExport)
-                    .incremental_export_specification(
-                        IncrementalExportSpecification::builder()
-                            .export_from_time(DateTime::from_millis(window.from_ms))
-                            .export_to_time(DateTime::from_millis(window.to_ms))
-                            .export_view_type(view)
-                            .build(),
-                    )
-            }
+            Wanted::Incremental { window, view } => call
+                .export_type(ExportType::IncrementalExport)
+                .incremental_export_specification(
+                    IncrementalExportSpecification::builder()
+                        .export_from_time(DateTime::from_millis(window.from_ms))
+                        .export_to_time(DateTime::from_millis(window.to_ms))
+                        .export_view_type(ExportViewType::from(view.as_str()))
+                        .build(),
+                ),
         };
         let answer = Box::pin(call.send())
             .await
@@ -270,13 +265,13 @@ fn wanted(description: &ExportDescription) -> Option<Wanted> {
     if description.export_type == Some(ExportType::IncrementalExport) {
         let specification = description.incremental_export_specification.as_ref()?;
         return Some(Wanted::Incremental {
-            window: dynalake_export_job::request::Window {
+            window: Window {
                 from_ms: millis(specification.export_from_time.as_ref())?,
                 to_ms: millis(specification.export_to_time.as_ref())?,
             },
             view: match specification.export_view_type {
-                Some(ExportViewType::NewImage) => View::NewImage,
-                _ => View::NewAndOldImages,
+                Some(ExportViewType::NewImage) => ExportView::NewImage,
+                _ => ExportView::NewAndOldImages,
             },
         });
     }

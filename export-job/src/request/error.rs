@@ -39,6 +39,17 @@ pub enum Refusal {
         /// Earliest possible instant.
         earliest_ms: i64,
     },
+    /// A stretch of time that is no window of an incremental export.
+    #[error(
+        "an incremental export covers 15 minutes at least, which {} to {} is not",
+        text(*from_ms), text(*to_ms)
+    )]
+    TooShort {
+        /// Begin.
+        from_ms: i64,
+        /// End.
+        to_ms: i64,
+    },
     /// Too little time since the last baseline.
     #[error(
         "the last baseline is of {}, and an incremental export covers 15 minutes at least and ends \
@@ -68,6 +79,9 @@ impl Refusal {
             Self::NoBaseline => format!("take a full export first: `{full_command}`"),
             Self::ChainBroken { .. } => {
                 format!("take a full export, from which the chain begins anew: `{full_command}`")
+            }
+            Self::TooShort { .. } => {
+                format!("give a later end, or take a full export: `{full_command}`")
             }
             Self::TooEarly { possible_ms, .. } => {
                 format!("run the same command at {} or later", text(*possible_ms))

@@ -20,13 +20,15 @@ mod window;
 
 pub use error::{Refusal, RequestError};
 pub use estimate::{Pauses, usual_duration_ms};
-pub use plan::{Recovery, plan_full, plan_incremental};
+pub use plan::{Recovery, Stretch, plan_full, plan_incremental};
 pub use record::{ExportRecord, ExportStatus, Failed, RequestRecord, Seen, Stage, Step};
 pub use table_arn::TableArn;
 pub use token::client_token;
 pub use window::{MAX_WINDOW_MS, MIN_WINDOW_MS, SETTLE_MS, Window, split};
 
 use serde::{Deserialize, Serialize};
+
+pub use crate::manifest::ExportView;
 
 /// Where an export goes, and how it is written. Times are not part of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,18 +75,8 @@ pub enum Wanted {
         #[serde(flatten)]
         window: Window,
         /// What is told of each change.
-        view: View,
+        view: ExportView,
     },
-}
-
-/// What an incremental export tells of each change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum View {
-    /// The item as it is at the window's end.
-    NewImage,
-    /// And as it was at its beginning.
-    NewAndOldImages,
 }
 
 #[cfg(test)]

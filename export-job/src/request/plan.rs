@@ -2,7 +2,7 @@
 
 use super::error::Refusal;
 use super::window::{MIN_WINDOW_MS, SETTLE_MS, floor_minute, floor_second, split};
-use super::{View, Wanted};
+use super::{ExportView, Wanted};
 
 /// What DynamoDB says of a table's point-in-time recovery (`DescribeContinuousBackups`). Times are
 /// milliseconds since 1970-01-01 UTC.
@@ -52,32 +52,55 @@ pub fn plan_full(
     Ok(vec![Wanted::Full { at_ms }])
 }
 
-/// Incremental exports from the last baseline up to now.
+/// The time that incremental exports are to cover: milliseconds since 1970-01-01 UTC.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stretch {
+    /// From here on: the last baseline's time, exactly. A window that began before it, if by
+    /// milliseconds, would say nothing of an item that came before the baseline and went after it.
+    pub from_ms: Option<i64>,
+    /// Up to here; else to the last settled minute.
+    pub to_ms: Option<i64>,
+}
+
+/// Incremental exports that cover a stretch of time.
 ///
 /// # Errors
-/// Point-in-time recovery is off; there is no baseline; the baseline is older than the earliest
-/// instant that can be exported; or less than 15 minutes have passed since it.
+/// Point-in-time recovery is off; there is nothing to begin from; the stretch begins before the
+/// earliest instant that can be exported, or ends after the latest; or it is shorter than 15 minutes.
 pub fn plan_incremental(
     recovery: Recovery,
-    baseline_ms: Option<i64>,
-    view: View,
+    stretch: Stretch,
+    view: ExportView,
     now_ms: i64,
 ) -> Result<Vec<Wanted>, Refusal> {
     let (earliest_ms, latest_ms) = recovery.range(now_ms)?;
-    let from_ms = floor_second(baseline_ms.ok_or(Refusal::NoBaseline)?);
-    if from_ms < floor_second(earliest_ms) {
+    let from_ms = stretch.from_ms.ok_or(Refusal::NoBaseline)?;
+    if from_ms < earliest_ms {
         return Err(Refusal::ChainBroken {
             from_ms,
             earliest_ms,
         });
     }
-    let to_ms = floor_minute(latest_ms.min(now_ms - SETTLE_MS));
+    let to_ms = match stretch.to_ms {
+        None => floor_minute(latest_ms.min(now_ms - SETTLE_MS)),
+        Some(at_ms) if at_ms > latest_ms => {
+            return Err(Refusal::OutsideRecovery {
+                at_ms,
+                earliest_ms,
+                latest_ms,
+            });
+        }
+        Some(at_ms) => at_ms,
+    };
     let windows = split(from_ms, to_ms);
     if windows.is_empty() {
-        return Err(Refusal::TooEarly {
-            from_ms,
-            // The end of the window is a whole minute, rounded down.
-            possible_ms: from_ms + MIN_WINDOW_MS + SETTLE_MS + 60_000,
+        return Err(match stretch.to_ms {
+            Some(to_ms) => Refusal::TooShort { from_ms, to_ms },
+            None => Refusal::TooEarly {
+                from_ms,
+                // The end of the window is a whole minute, rounded down.
+                possible_ms: from_ms + MIN_WINDOW_MS + SETTLE_MS + 60_000,
+            },
         });
     }
     Ok(windows

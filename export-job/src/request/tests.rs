@@ -120,8 +120,13 @@ fn what_is_off_or_out_of_reach_is_said_with_the_command_that_helps() {
     );
 
     let recovery = on("2026-04-01T00:00:00Z", "2026-05-01T11:55:30Z");
-    let plan =
-        |baseline: Option<&str>| plan_incremental(recovery, baseline.map(at), View::NewImage, now);
+    let plan = |baseline: Option<&str>| {
+        let stretch = Stretch {
+            from_ms: baseline.map(at),
+            to_ms: None,
+        };
+        plan_incremental(recovery, stretch, ExportView::NewImage, now)
+    };
     let none = plan(None).unwrap_err();
     assert!(none.remedy(&table, "FULL").contains("`FULL`"));
     let broken = plan(Some("2026-03-31T23:59:59Z")).unwrap_err();
@@ -135,8 +140,35 @@ fn what_is_off_or_out_of_reach_is_said_with_the_command_that_helps() {
     // At that time it is possible indeed.
     let later = at("2026-05-01T12:02:00Z");
     let recovery = on("2026-04-01T00:00:00Z", "2026-05-01T11:57:00Z");
-    let baseline = Some(at("2026-05-01T11:41:00Z"));
-    assert!(plan_incremental(recovery, baseline, View::NewImage, later).is_ok());
+    let stretch = Stretch {
+        from_ms: Some(at("2026-05-01T11:41:00Z")),
+        to_ms: None,
+    };
+    assert!(plan_incremental(recovery, stretch, ExportView::NewImage, later).is_ok());
+    // A gap is filled exactly, where it can be.
+    let fill = |to: &str| {
+        let to_ms = Some(at(to));
+        plan_incremental(
+            recovery,
+            Stretch { to_ms, ..stretch },
+            ExportView::NewImage,
+            later,
+        )
+    };
+    let window = Window {
+        from_ms: at("2026-05-01T11:41:00Z"),
+        to_ms: at("2026-05-01T11:56:59Z"),
+    };
+    let view = ExportView::NewImage;
+    assert_eq!(
+        fill("2026-05-01T11:56:59Z"),
+        Ok(vec![Wanted::Incremental { window, view }])
+    );
+    let short = fill("2026-05-01T11:55:59Z").unwrap_err();
+    assert!(short.remedy(&table, "FULL").contains("`FULL`"));
+    assert!(matches!(short, Refusal::TooShort { .. }));
+    let late = fill("2026-05-01T11:57:01Z").unwrap_err();
+    assert!(matches!(late, Refusal::OutsideRecovery { .. }));
 }
 
 #[test]
@@ -144,7 +176,11 @@ fn incremental_exports_go_on_from_the_baseline_up_to_the_last_settled_minute() {
     let recovery = on("2026-04-01T00:00:00Z", "2026-05-03T00:07:40Z");
     let now = at("2026-05-03T00:12:40Z");
     let from = at("2026-05-01T00:00:00Z");
-    let wanted = plan_incremental(recovery, Some(from + 345), View::NewAndOldImages, now).unwrap();
+    let stretch = Stretch {
+        from_ms: Some(from),
+        to_ms: None,
+    };
+    let wanted = plan_incremental(recovery, stretch, ExportView::NewAndOldImages, now).unwrap();
     let windows: Vec<(i64, i64)> = wanted
         .iter()
         .map(|wanted| match wanted {
@@ -180,8 +216,8 @@ fn tokens_are_a_function_of_what_is_asked_for() {
     let others = [
         client_token(&target(), &wanted, 1),
         client_token(&target(), &full("2026-05-01T00:00:01Z"), 0),
-        client_token(&target(), &view(View::NewImage), 0),
-        client_token(&target(), &view(View::NewAndOldImages), 0),
+        client_token(&target(), &view(ExportView::NewImage), 0),
+        client_token(&target(), &view(ExportView::NewAndOldImages), 0),
         client_token(
             &Target {
                 prefix: None,
@@ -228,7 +264,7 @@ fn a_request_is_sent_watched_and_converted_and_a_failure_is_asked_for_anew() {
         .into_iter()
         .map(|window| Wanted::Incremental {
             window,
-            view: View::NewImage,
+            view: ExportView::NewImage,
         })
         .collect();
     let mut record = RequestRecord::new(target(), &wanted, now);
@@ -315,7 +351,7 @@ async fn records_are_kept_in_the_lake_and_the_same_request_is_made_once() {
     let windows = split(now - DAY, now);
     let incremental = Wanted::Incremental {
         window: windows[0],
-        view: View::NewImage,
+        view: ExportView::NewImage,
     };
     let second = RequestRecord::new(target(), &[incremental], now - 1000);
     store::create(&lake, second.clone()).await.unwrap();
@@ -351,7 +387,7 @@ fn earlier_exports_of_the_same_kind_give_the_estimate() {
     let windows = split(0, DAY);
     let incremental = Wanted::Incremental {
         window: windows[0],
-        view: View::NewImage,
+        view: ExportView::NewImage,
     };
     assert_eq!(usual_duration_ms(&records, ARN, &incremental), None);
     assert_eq!(usual_duration_ms(&records, "other", &wanted), None);

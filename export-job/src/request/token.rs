@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use super::{RequestFormat, Target, View, Wanted};
+use super::{RequestFormat, Target, Wanted};
 use crate::manifest::hex;
 
 /// The client token of a request: a function of what is asked for, so that a request that is sent
@@ -26,11 +26,12 @@ pub fn client_token(target: &Target, wanted: &Wanted, attempt: u32) -> String {
     let wanted = match wanted {
         Wanted::Full { at_ms } => format!("full/{at_ms}"),
         Wanted::Incremental { window, view } => {
-            let view = match view {
-                View::NewImage => "new",
-                View::NewAndOldImages => "new-and-old",
-            };
-            format!("incremental/{}/{}/{view}", window.from_ms, window.to_ms)
+            format!(
+                "incremental/{}/{}/{}",
+                window.from_ms,
+                window.to_ms,
+                view.as_str()
+            )
         }
     };
     let optional = |value: &Option<String>| value.clone().unwrap_or_default();

@@ -273,6 +273,18 @@ async fn incremental_exports_cover_the_time_since_the_baseline_in_legal_windows(
     // It runs: another one is not begun by accident.
     let again = world.run(&world.run_args(ARN, &["--incremental"])).exits(2);
     again.says(&["is not finished", "dynalake export resume lake"]);
+
+    // A gap is filled with the window that is asked for.
+    let (begin, end) = (from + 60 * MINUTE, from + 90 * MINUTE);
+    let text = |at: i64| format_iso8601(at).unwrap();
+    let gap = ["--from", &text(begin), "--to", &text(end), "--anew"];
+    let more = [&["--incremental", "--no-wait"][..], &gap].concat();
+    world.run(&world.run_args(ARN, &more)).exits(0);
+    let asked = dynamo.calls_of("ExportTableToPointInTime");
+    let window = &asked[3]["IncrementalExportSpecification"];
+    assert_eq!(window["ExportFromTime"], json!(begin / 1000));
+    assert_eq!(window["ExportToTime"], json!(end / 1000));
+    assert_eq!(window["ExportViewType"], "NEW_IMAGE");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -291,7 +303,7 @@ async fn incremental_exports_that_are_not_possible_say_what_is() {
 
     let newest = now_ms() - 10 * MINUTE;
     world.baseline(ARN, newest).await;
-    let possible = (newest / 1000) * 1000 + 21 * MINUTE;
+    let possible = newest + 21 * MINUTE;
     let possible = format!(
         "run the same command at {} or later",
         format_iso8601(possible).unwrap()

@@ -1,15 +1,15 @@
 //! `dynalake export run`: checks, then asks for exports, and goes on until they are in the lake.
 
 use dynalake_export_job::request::{
-    Refusal, RequestFormat, RequestRecord, Stage, TableArn, Target, View, Wanted, plan_full,
-    plan_incremental, store as requests,
+    ExportView, Refusal, RequestFormat, RequestRecord, Stage, Stretch, TableArn, Target, Wanted,
+    plan_full, plan_incremental, store as requests,
 };
 use dynalake_pipeline::baseline;
 use dynalake_pipeline::store::Store;
 
 use super::{Errand, finish, resume_command, table_arn, words};
 use crate::World;
-use crate::args::{DataFileFormat, ExportRunArgs, ExportView};
+use crate::args::{DataFileFormat, ExportRunArgs, ViewArg};
 use crate::catalog;
 use crate::cloud::{Call, Exports};
 use crate::commands::current::instant;
@@ -115,11 +115,15 @@ async fn plan(
         .hint("one lake holds one table: give this table's lake"));
     }
     let view = match args.view {
-        ExportView::New => View::NewImage,
-        ExportView::NewAndOld => View::NewAndOldImages,
+        ViewArg::New => ExportView::NewImage,
+        ViewArg::NewAndOld => ExportView::NewAndOldImages,
     };
-    let baseline_ms = current.map(|record| record.at_ms);
-    plan_incremental(recovery, baseline_ms, view, world.now).map_err(refused)
+    let given = |text: &Option<String>| text.as_deref().map(instant).transpose();
+    let stretch = Stretch {
+        from_ms: given(&args.from)?.or(current.map(|record| record.at_ms)),
+        to_ms: given(&args.to)?,
+    };
+    plan_incremental(recovery, stretch, view, world.now).map_err(refused)
 }
 
 fn target(args: &ExportRunArgs, table: &TableArn) -> Outcome<Target> {
