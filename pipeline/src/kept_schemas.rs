@@ -16,7 +16,7 @@ use bytes::Bytes;
 use dynalake_schemas::{Catalog, Problems, SchemaFiles};
 use serde::{Deserialize, Serialize};
 
-use crate::baseline::{self, BaselineError};
+use crate::baseline::{self, BaselineError, BaselineRecord};
 use crate::store::{Store, StoreError};
 
 /// Form of the object that this software writes and reads.
@@ -119,7 +119,14 @@ pub async fn keep(store: &Store, fingerprint: &str, catalog: &Catalog) -> Result
 /// There is no baseline, it came without its schemas, or they cannot be read.
 pub async fn current(store: &Store) -> Result<KeptSchemas, KeptSchemasError> {
     let record = baseline::current(store, None).await?;
-    let record = record.ok_or(KeptSchemasError::NoBaseline)?;
+    of(store, &record.ok_or(KeptSchemasError::NoBaseline)?).await
+}
+
+/// The schemas of a baseline.
+///
+/// # Errors
+/// It came without its schemas, or they cannot be read.
+pub async fn of(store: &Store, record: &BaselineRecord) -> Result<KeptSchemas, KeptSchemasError> {
     let not_kept = || KeptSchemasError::NotKept {
         label: record.label.clone(),
     };
@@ -144,7 +151,7 @@ pub async fn current(store: &Store) -> Result<KeptSchemas, KeptSchemasError> {
         .map_err(|problems| KeptSchemasError::Refused { address, problems })?;
     catalog.database = kept.database;
     Ok(KeptSchemas {
-        baseline: record.label,
+        baseline: record.label.clone(),
         catalog,
     })
 }

@@ -22,6 +22,9 @@ use crate::time::{DAY_MS, format_date};
 pub const CHANGES: &str = "changes";
 /// Folder of snapshot objects.
 pub const SNAPSHOT: &str = "snapshot";
+/// Folder of rows made from incremental exports, on their way into a baseline. No reader of a table
+/// looks there.
+pub const DELTAS: &str = "deltas";
 /// Folder of quarantined records.
 pub const QUARANTINE: &str = "quarantine";
 
@@ -57,10 +60,28 @@ pub fn change_key(entity: &Entity, day: i32, batch: &RecordBatch) -> String {
 /// `export_label` comes from [`export_label`]; `data_file` is `<export id>-<data file>` without its
 /// extension. Unusual characters of it are replaced, and a digest then keeps names apart.
 pub fn snapshot_key(table: &str, export_label: &str, data_file: &str, part: u32) -> String {
+    export_key(SNAPSHOT, table, export_label, data_file, part)
+}
+
+/// [`snapshot_key`] in a folder of the lake: [`SNAPSHOT`] or [`DELTAS`]. The label of a window of time
+/// is that of its begin, `-` and that of its end.
+pub fn export_key(
+    folder: &str,
+    table: &str,
+    export_label: &str,
+    data_file: &str,
+    part: u32,
+) -> String {
     format!(
-        "{SNAPSHOT}/{table}/export={export_label}/{}-{part:05}.parquet",
+        "{}{}-{part:05}.parquet",
+        export_prefix(folder, table, export_label),
         safe_name(data_file)
     )
+}
+
+/// What the keys of an export's objects of one table begin with.
+pub fn export_prefix(folder: &str, table: &str, export_label: &str) -> String {
+    format!("{folder}/{table}/export={export_label}/")
 }
 
 /// Key of records that were quarantined on one day: `quarantine/dt=YYYY-MM-DD/<digest>.jsonl`.

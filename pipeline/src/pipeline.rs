@@ -174,12 +174,30 @@ impl Pipeline {
     /// that the item has left; the reason is already counted in the report, and the caller keeps the
     /// payload.
     pub fn push(&mut self, record: &ChangeRecord<'_>) -> Result<u32, Reject> {
-        let rows = self.try_push(record);
+        let rows = self.try_push(record, true);
         match &rows {
             Ok(_) => self.report.records += 1,
             Err(reject) => self.count_reject(reject),
         }
         rows
+    }
+
+    /// Writes a tombstone into every table that the record's keys allow, besides whatever else is
+    /// known of the record: for a change that cannot be read, which leaves its item in no table. Gives
+    /// their number; the record itself is not counted.
+    ///
+    /// # Errors
+    /// The keys cannot be read. Nothing is written or counted.
+    pub fn push_tombstones(&mut self, record: &ChangeRecord<'_>) -> Result<u32, Reject> {
+        self.try_push(
+            &ChangeRecord {
+                operation: Operation::Remove,
+                new_image: None,
+                old_image: None,
+                ..*record
+            },
+            false,
+        )
     }
 
     /// Counts a record that failed, such as one that never became a [`ChangeRecord`].
@@ -193,10 +211,11 @@ impl Pipeline {
             .or_default() += 1;
     }
 
-    fn try_push(&mut self, record: &ChangeRecord<'_>) -> Result<u32, Reject> {
+    /// `counted`: the first row is the record's own.
+    fn try_push(&mut self, record: &ChangeRecord<'_>, counted: bool) -> Result<u32, Reject> {
         let mut tapes = std::mem::take(&mut self.tapes);
         let mut rows = std::mem::take(&mut self.rows);
-        let result = self.push_images(record, &mut tapes, &mut rows);
+        let result = self.push_images(record, counted, &mut tapes, &mut rows);
         self.tapes = tapes;
         self.rows = rows;
         result
@@ -205,6 +224,7 @@ impl Pipeline {
     fn push_images(
         &mut self,
         record: &ChangeRecord<'_>,
+        counted: bool,
         tapes: &mut Tapes,
         rows: &mut Vec<Row>,
     ) -> Result<u32, Reject> {
@@ -242,7 +262,7 @@ impl Pipeline {
             old,
         };
         self.router.rows(&self.catalog, &keys, change, rows)?;
-        self.write_rows(record, &keys, change, day, rows)
+        self.write_rows(record, &keys, change, day, (rows, counted))
     }
 
     /// Writes all rows of a record, or of one that belongs in quarantine the tombstones alone: that
@@ -254,7 +274,7 @@ impl Pipeline {
         keys: &KeyTexts<'_>,
         change: Change<'_>,
         day: Option<i32>,
-        rows: &[Row],
+        (rows, counted): (&[Row], bool),
     ) -> Result<u32, Reject> {
         self.pending.clear();
         let mut rejected = None;
@@ -292,8 +312,8 @@ impl Pipeline {
             .sum::<usize>();
         let first = usize::from(rejected.is_some());
         for (position, row) in rows.iter().enumerate().skip(first) {
-            let extra = position > 0;
-            let bytes = ROW_BYTES + if extra { 0 } else { image_bytes };
+            let extra = position > 0 || !counted;
+            let bytes = ROW_BYTES + if position > 0 { 0 } else { image_bytes };
             self.bytes += bytes;
             if let Some(counts) = self.counts.get_mut(row.entity) {
                 counts.row(extra);

@@ -34,7 +34,7 @@ pub struct BaselineRecord {
     pub at_ms: i64,
     /// How it came to be.
     pub kind: BaselineKind,
-    /// Id of the (last) export.
+    /// Id of the export, or of the roll (`rolled-<label>`): its state is in `state/exports/<id>/`.
     pub export_id: String,
     /// The source table's ARN.
     pub table_arn: String,
@@ -77,7 +77,7 @@ pub fn record_key(label: &str) -> String {
 
 /// What the keys of a baseline's objects of one table begin with.
 pub fn objects_prefix(table: &str, label: &str) -> String {
-    format!("{}/{table}/export={label}/", layout::SNAPSHOT)
+    layout::export_prefix(layout::SNAPSHOT, table, label)
 }
 
 /// All committed baselines, oldest first.

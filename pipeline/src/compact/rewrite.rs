@@ -15,7 +15,6 @@ use super::plan::Unit;
 use crate::current::CurrentError;
 use crate::current::merge::merge;
 use crate::current::runs::{Run, runs_of};
-use crate::current::unite;
 use crate::encode::ObjectWriter;
 use crate::store::Store;
 
@@ -64,20 +63,13 @@ pub(super) async fn rewrite(
 
 /// Refuses an object with columns or members that the schemas do not have: they would be lost.
 fn check_columns(entity: &Entity, run: &Run) -> Result<(), CompactError> {
-    let schema = entity.arrow_schema();
-    let unknown = |column: String| CompactError::UnknownColumn {
-        key: run.key().to_owned(),
-        column,
-    };
-    // Types that do not go together at all are the merge's to tell.
-    let Ok(Some(united)) = unite([&schema, run.schema()].into_iter()) else {
-        return Ok(());
-    };
-    let other = united.fields().iter().find(|field| {
-        let ours = schema.field_with_name(field.name());
-        !ours.is_ok_and(|ours| ours.data_type() == field.data_type())
-    });
-    other.map_or(Ok(()), |field| Err(unknown(field.name().clone())))
+    match run.column_beyond(&entity.arrow_schema()) {
+        None => Ok(()),
+        Some(column) => Err(CompactError::UnknownColumn {
+            key: run.key().to_owned(),
+            column,
+        }),
+    }
 }
 
 fn write(

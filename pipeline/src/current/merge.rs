@@ -11,11 +11,10 @@ use arrow::array::{Array, AsArray, RecordBatch, StringArray};
 use arrow::compute::interleave_record_batch;
 use arrow::datatypes::SchemaRef;
 use dynalake_schemas::{Entity, row_columns};
-use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
 use super::adapt::adapt;
 use super::error::CurrentError;
-use super::runs::{Run, spilled_run, unreadable};
+use super::runs::{Run, RunReader, spilled_run};
 use crate::encode::{ObjectMetadata, ObjectWriter};
 
 /// Rows that an open run holds decoded.
@@ -173,7 +172,7 @@ pub(crate) fn nullable(column: &StringArray, row: usize) -> Option<&str> {
 
 /// Where a run is being read.
 struct Cursor {
-    reader: ParquetRecordBatchReader,
+    reader: RunReader,
     object: String,
     schema: SchemaRef,
     batch: RecordBatch,
@@ -188,12 +187,12 @@ struct Cursor {
 impl Cursor {
     /// The next batch that is not empty; `None` at the end.
     fn load(
-        reader: &mut ParquetRecordBatchReader,
+        reader: &mut RunReader,
         object: &str,
         schema: &SchemaRef,
     ) -> Result<Option<(RecordBatch, Keys)>, CurrentError> {
         for batch in reader.by_ref() {
-            let batch = batch.map_err(|error| unreadable(object, &error))?;
+            let batch = batch?;
             if batch.num_rows() > 0 {
                 let batch = adapt(&batch, schema).map_err(|misfit| CurrentError::Column {
                     key: object.to_owned(),

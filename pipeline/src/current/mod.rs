@@ -24,4 +24,3 @@ pub(crate) mod tests;
 
 pub use error::CurrentError;
 pub use read::{AsOf, CurrentReport, MergeOptions, TableState, current_rows};
-pub(crate) use schema::unite;
