@@ -6,10 +6,11 @@ use dynalake_pipeline::baseline::{
     self, BaselineKind, BaselineRecord, CommitOutcome, TableCounts, VERSION, objects_prefix,
 };
 use dynalake_pipeline::store::Store;
+use serde::Deserialize;
 
 use crate::error::{ExportError, RefusalKind};
 use crate::lake::Lake;
-use crate::state::{Complete, FileRecord, Plan, complete_key, folder, plan_key};
+use crate::state::{Complete, ObjectRecord, Plan, StateKind, complete_key, folder, plan_key};
 
 /// Makes a converted export a baseline: readers take it from now on, if it is the newest.
 ///
@@ -44,6 +45,14 @@ pub async fn commit_export(
         .read(&plan_key)
         .await?
         .ok_or_else(|| unfinished(&plan_key))?;
+    if complete.kind == StateKind::Incremental {
+        return Err(ExportError::refused(
+            RefusalKind::Incremental,
+            lake.address(&complete_key),
+            format!("export `{export_id}` is incremental, which is no baseline by itself"),
+            "roll the baseline before it forward, and commit that",
+        ));
+    }
     let record = record(&complete, &plan, now_ms);
     verify(&state, lake, &record, complete.files).await?;
     let outcome = baseline::commit(lake, &record, holder).await?;
@@ -65,7 +74,10 @@ fn record(complete: &Complete, plan: &Plan, now_ms: i64) -> BaselineRecord {
         version: VERSION,
         label: complete.label.clone(),
         at_ms: complete.export_time,
-        kind: BaselineKind::FullExport,
+        kind: match complete.kind {
+            StateKind::Rolled => BaselineKind::Rolled,
+            _ => BaselineKind::FullExport,
+        },
         export_id: complete.export_id.clone(),
         table_arn: complete.table_arn.clone(),
         schema_fingerprint: Some(complete.catalog.clone()),
@@ -76,6 +88,12 @@ fn record(complete: &Complete, plan: &Plan, now_ms: i64) -> BaselineRecord {
             .collect(),
         committed_at_ms: now_ms,
     }
+}
+
+/// What a record of a data file, or of a rolled table, says of objects.
+#[derive(Deserialize)]
+struct Objects {
+    objects: Vec<ObjectRecord>,
 }
 
 /// Looks for every object that the data files' records name. The commit itself counts only.
@@ -100,12 +118,15 @@ async fn verify(
         )
     };
     let (complete, plan) = (complete_key(&record.export_id), plan_key(&record.export_id));
+    let folder = folder(&record.export_id);
     let mut recorded = 0;
-    for meta in lake.list(&folder(&record.export_id)).await? {
-        if meta.key == complete || meta.key == plan {
+    for meta in lake.list(&folder).await? {
+        let name = meta.key.strip_prefix(&folder).unwrap_or_default();
+        // What a roll decoded again is in folders, and not what it gave.
+        if meta.key == complete || meta.key == plan || name.contains('/') {
             continue;
         }
-        let Some(file) = state.read::<FileRecord>(&meta.key).await? else {
+        let Some(file) = state.read::<Objects>(&meta.key).await? else {
             return Err(missing(
                 &meta.key,
                 "this record of a data file is not readable",

@@ -14,9 +14,9 @@ use tokio::io::AsyncReadExt;
 use tokio::runtime::Handle;
 
 use crate::error::{ExportError, RefusalKind};
-use crate::lake::{Lake, Replacer};
+use crate::lake::{Claim, Lake, Replacer};
 use crate::locate::{self, Export, Located};
-use crate::manifest::{ExportKind, SUMMARY_NAME};
+use crate::manifest::ExportKind;
 use crate::options::{ConvertOptions, Progress};
 use crate::report::ConvertReport;
 use crate::source::Source;
@@ -49,21 +49,21 @@ pub async fn convert(
     Pipeline::new(Arc::clone(&catalog), secrets, Partitioning::Whole)
         .map_err(ExportError::Setup)?;
     let export = locate::open(source, catalog.source.table.as_deref()).await?;
-    if let ExportKind::Incremental { .. } = export.summary.kind {
-        return Err(ExportError::refused(
-            RefusalKind::Incremental,
-            source.address(&source.key(SUMMARY_NAME)),
-            "this is an incremental export, which holds changes and not the table",
-            "give a full export (export type FULL_EXPORT)",
-        ));
-    }
     let lake = Arc::new(Lake::new(lake.clone(), options.stop_after_puts));
-    let replacer = options.replace.then_some(Replacer {
+    let incremental = matches!(export.summary.kind, ExportKind::Incremental { .. });
+    // No reader looks at the rows of an incremental export: they may be replaced at any time.
+    let replacer = (options.replace || incremental).then_some(Replacer {
         holder: &options.holder,
         now_ms: options.now_ms,
     });
-    lake.claim_second(&export.summary, replacer.as_ref())
-        .await?;
+    if !incremental {
+        let claim = Claim {
+            export_id: export.summary.export_id.clone(),
+            export_arn: export.summary.export_arn.clone(),
+        };
+        lake.claim_second(&claim, &export.summary.label, replacer.as_ref())
+            .await?;
+    }
 
     let memory = megabytes(options.memory_mb);
     let workers = workers(options, export.files.len());
@@ -170,7 +170,7 @@ async fn one_file(
     for object in &converted.objects {
         lake.put_object(object).await?;
     }
-    let record = FileRecord::new(&job.plan, &file, &converted.objects, converted.report);
+    let record = FileRecord::new(&job.plan, &file, converted);
     lake.put_file_record(&job.plan, &record).await?;
     job.progress.file_done(&file.file.name, false);
     Ok(record)
@@ -207,6 +207,11 @@ fn total(
         export_id: summary.export_id,
         export_arn: summary.export_arn,
         table_arn: summary.table_arn,
+        kind: summary.kind.into(),
+        from_time: match summary.kind {
+            ExportKind::Full { .. } => None,
+            ExportKind::Incremental { from, .. } => Some(from),
+        },
         export_time: summary.kind.at_ms(),
         label: summary.label,
         warnings: export.warnings,
@@ -220,6 +225,7 @@ fn total(
     for record in records {
         report.bytes_in += record.bytes_in;
         report.add(&record.report);
+        report.without_keys += record.without_keys;
         for object in &record.objects {
             if object.table.is_empty() {
                 report.quarantine_objects.push(object.key.clone());
@@ -257,6 +263,8 @@ fn total(
 fn complete(report: &ConvertReport, plan: &Plan) -> Complete {
     Complete {
         format: plan.format,
+        kind: plan.kind,
+        from_time: report.from_time,
         export_id: report.export_id.clone(),
         export_arn: report.export_arn.clone(),
         table_arn: report.table_arn.clone(),

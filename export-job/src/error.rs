@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use dynalake_pipeline::baseline::BaselineError;
+use dynalake_pipeline::current::CurrentError;
 use dynalake_pipeline::store::StoreError;
 
 /// What kind of refusal it is, for callers that branch (exit codes, tests).
@@ -19,6 +20,16 @@ pub enum RefusalKind {
     Ion,
     /// An incremental export.
     Incremental,
+    /// A full export where an incremental one is needed.
+    Full,
+    /// There is no baseline that an incremental export could be rolled into.
+    NoBase,
+    /// Between a baseline and a window, or between two, there is time that no export covers.
+    MissingWindow,
+    /// A window begins before the one before it ends.
+    OverlappingWindow,
+    /// A baseline made with other schemas cannot be decoded again under these.
+    OtherSchemas,
     /// An export of another table than the schemas are for.
     OtherTable,
     /// A manifest or data file differs from its checksum.
@@ -87,6 +98,9 @@ pub enum ExportError {
     /// The pipeline could not be set up (a secret is missing).
     #[error("{0}")]
     Setup(String),
+    /// Rows could not be merged.
+    #[error(transparent)]
+    Merge(CurrentError),
     /// Items are not all accounted for: a fault of this program. Nothing was published.
     #[error(
         "`{file}`: {items} items came in but {accounted} are in rows or in quarantine; \
@@ -121,6 +135,15 @@ impl From<BaselineError> for ExportError {
         match error {
             BaselineError::Store(error) => Self::Store(error),
             other => Self::Baseline(other),
+        }
+    }
+}
+
+impl From<CurrentError> for ExportError {
+    fn from(error: CurrentError) -> Self {
+        match error {
+            CurrentError::Store(error) => Self::Store(error),
+            other => Self::Merge(other),
         }
     }
 }

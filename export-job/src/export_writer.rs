@@ -1,7 +1,9 @@
-//! Writes full exports in AWS's on-disk format, for the demo and for tests.
+//! Writes full and incremental exports in AWS's on-disk format, for the demo and for tests.
 //!
-//! Input: item texts (`{"PK":{"S":"…"},…}`). Output: `AWSDynamoDB/<id>/` with `_started`, both
-//! manifests, their `.md5` files and gzip data files. The same items give the same bytes.
+//! Input: item texts (`{"PK":{"S":"…"},…}`), or what became of items in a window. Output:
+//! `AWSDynamoDB/<id>/` with `_started`, both manifests, their `.md5` files and gzip data files; those
+//! of incremental exports are in `AWSDynamoDB/data/`, which all of them share. The same items give the
+//! same bytes.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -14,15 +16,15 @@ use flate2::{Compression, GzBuilder};
 use md5::{Digest, Md5};
 use serde::Serialize;
 
-use crate::manifest::{FILES_NAME, SUMMARY_NAME, hex};
+use crate::manifest::{ExportKind, ExportView, FILES_NAME, SUMMARY_NAME, hex};
 
 /// What an export says of itself.
 #[derive(Debug, Clone)]
 pub struct ExportSpec {
     /// Source table's name.
     pub table: String,
-    /// Export time, milliseconds since 1970-01-01 UTC. The export id begins with it.
-    pub export_time: i64,
+    /// What it shows. The export id begins with the instant whose state it shows.
+    pub kind: ExportKind,
     /// Bucket that the export claims to be in.
     pub bucket: String,
     /// Prefix of the export's keys, as given at the request.
@@ -34,9 +36,18 @@ pub struct ExportSpec {
 impl ExportSpec {
     /// An export of `table` at `export_time` in one data file, without a prefix.
     pub fn new(table: impl Into<String>, export_time: i64) -> Self {
+        Self::of(table, ExportKind::Full { export_time })
+    }
+
+    /// An incremental export of `table` from `from` to before `to`, as [`ExportSpec::new`].
+    pub fn incremental(table: impl Into<String>, from: i64, to: i64, view: ExportView) -> Self {
+        Self::of(table, ExportKind::Incremental { from, to, view })
+    }
+
+    fn of(table: impl Into<String>, kind: ExportKind) -> Self {
         Self {
             table: table.into(),
-            export_time,
+            kind,
             bucket: "example-bucket".to_owned(),
             prefix: None,
             data_files: 1,
@@ -45,21 +56,39 @@ impl ExportSpec {
 
     /// The export's id: `0`, 13 digits of milliseconds, `-`, 8 hex digits.
     pub fn export_id(&self) -> String {
-        let digest = Md5::digest(format!("{}/{}", self.table, self.export_time));
+        let at = self.kind.at_ms();
+        let name = match self.kind {
+            ExportKind::Full { .. } => format!("{}/{at}", self.table),
+            ExportKind::Incremental { from, view, .. } => {
+                format!("{}/{from}/{at}/{}", self.table, view.as_str())
+            }
+        };
+        let digest = Md5::digest(name);
         let tail = hex(digest.get(..4).unwrap_or_default());
-        format!("{:014}-{tail}", self.export_time)
+        format!("{at:014}-{tail}")
     }
 
     /// Key of the export's folder, prefix included, without a slash at the end.
     pub fn folder_key(&self) -> String {
-        let id = self.export_id();
+        format!("{}/{}", self.root_key(), self.export_id())
+    }
+
+    /// Key of the folder with the data files, without a slash at the end.
+    pub fn data_key(&self) -> String {
+        match self.kind {
+            ExportKind::Full { .. } => format!("{}/data", self.folder_key()),
+            ExportKind::Incremental { .. } => format!("{}/data", self.root_key()),
+        }
+    }
+
+    fn root_key(&self) -> String {
         match self
             .prefix
             .as_deref()
             .map(|prefix| prefix.trim_matches('/'))
         {
-            Some(prefix) if !prefix.is_empty() => format!("{prefix}/AWSDynamoDB/{id}"),
-            _ => format!("AWSDynamoDB/{id}"),
+            Some(prefix) if !prefix.is_empty() => format!("{prefix}/AWSDynamoDB"),
+            _ => "AWSDynamoDB".to_owned(),
         }
     }
 
@@ -95,7 +124,12 @@ struct SummaryText<'a> {
     end_time: String,
     table_arn: String,
     table_id: &'a str,
-    export_time: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    export_time: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    export_from_time: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    export_to_time: Option<String>,
     #[serde(rename = "s3Bucket")]
     bucket: &'a str,
     #[serde(rename = "s3Prefix")]
@@ -109,6 +143,10 @@ struct SummaryText<'a> {
     billed_size_bytes: u64,
     item_count: u64,
     output_format: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_view: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    export_type: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -121,7 +159,47 @@ struct FileText {
     key: String,
 }
 
-/// Writes an export below `root`, which stands for the bucket, and gives the export's folder.
+/// What became of an item in a window.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NetEffect {
+    /// The key attributes, as an item text.
+    pub keys: String,
+    /// The item at the window's begin.
+    pub before: Option<String>,
+    /// The item at the window's end.
+    pub after: Option<String>,
+    /// Its last write in the window, microseconds since 1970-01-01 UTC.
+    pub written_micros: i64,
+}
+
+impl NetEffect {
+    /// The line of an incremental export; `None` of an item that came and went within the window.
+    fn line(&self, view: ExportView) -> Option<String> {
+        if self.before.is_none() && self.after.is_none() {
+            return None;
+        }
+        let mut line = format!(
+            "{{\"Metadata\":{{\"WriteTimestampMicros\":{{\"N\":\"{}\"}}}},\"Keys\":{}",
+            self.written_micros, self.keys
+        );
+        let old = self
+            .before
+            .as_ref()
+            .filter(|_| view == ExportView::NewAndOldImages);
+        for (name, image) in [("OldImage", old), ("NewImage", self.after.as_ref())] {
+            if let Some(image) = image {
+                line.push_str(",\"");
+                line.push_str(name);
+                line.push_str("\":");
+                line.push_str(image);
+            }
+        }
+        line.push('}');
+        Some(line)
+    }
+}
+
+/// Writes a full export below `root`, which stands for the bucket, and gives the export's folder.
 ///
 /// # Errors
 /// Those of the file system.
@@ -130,26 +208,59 @@ where
     I: IntoIterator,
     I::Item: AsRef<str>,
 {
-    let folder = root.join(spec.folder_key());
-    std::fs::create_dir_all(folder.join("data"))?;
+    let lines = items
+        .into_iter()
+        .map(|item| format!("{{\"Item\":{}}}", item.as_ref()));
+    write_lines(root, spec, lines)
+}
+
+/// Writes an incremental export below `root`, which stands for the bucket, and gives the folder of its
+/// manifests.
+///
+/// # Errors
+/// Those of the file system; a spec of a full export.
+pub fn write_incremental_export<'e>(
+    root: &Path,
+    spec: &ExportSpec,
+    effects: impl IntoIterator<Item = &'e NetEffect>,
+) -> io::Result<PathBuf> {
+    let ExportKind::Incremental { view, .. } = spec.kind else {
+        return Err(io::Error::other("not a window"));
+    };
+    let lines = effects.into_iter().filter_map(|effect| effect.line(view));
+    write_lines(root, spec, lines)
+}
+
+/// Writes an export of these lines, whatever they are, as [`write_full_export`].
+///
+/// # Errors
+/// Those of the file system.
+pub fn write_lines(
+    root: &Path,
+    spec: &ExportSpec,
+    lines: impl IntoIterator<Item = String>,
+) -> io::Result<PathBuf> {
+    let (folder, data) = (root.join(spec.folder_key()), root.join(spec.data_key()));
+    std::fs::create_dir_all(&folder)?;
+    std::fs::create_dir_all(&data)?;
     std::fs::write(folder.join("_started"), b"")?;
     let mut files = Vec::new();
     for _ in 0..spec.data_files.max(1) {
         files.push(OpenFile::new());
     }
     let count = files.len();
-    for (index, item) in items.into_iter().enumerate() {
+    for (index, line) in lines.into_iter().enumerate() {
         if let Some(file) = files.get_mut(index % count) {
-            file.push(item.as_ref())?;
+            file.push(&line)?;
         }
     }
     let mut manifest = Vec::new();
     let mut total = 0;
     for (index, file) in files.into_iter().enumerate() {
         let name = format!("{}.json.gz", spec.data_file_name(index));
-        let key = format!("{}/data/{name}", spec.folder_key());
+        let key = format!("{}/{name}", spec.data_key());
         let (bytes, item_count) = file.finish()?;
-        std::fs::write(folder.join("data").join(&name), &bytes)?;
+        std::fs::write(data.join(&name), &bytes)?;
         total += item_count;
         serde_json::to_writer(&mut manifest, &file_text(&bytes, item_count, key))?;
         manifest.push(b'\n');
@@ -203,14 +314,24 @@ fn summary_text(spec: &ExportSpec, item_count: u64) -> SummaryText<'_> {
             .format("%Y-%m-%dT%H:%M:%S%.3fZ")
             .to_string()
     };
+    let at = spec.kind.at_ms();
+    let (version, export_time, window) = match spec.kind {
+        ExportKind::Full { .. } => ("2020-06-30", Some(time(at)), None),
+        ExportKind::Incremental { from, view, .. } => {
+            ("2023-08-01", None, Some((time(from), view.as_str())))
+        }
+    };
+    let view = window.as_ref().map(|(_, view)| *view);
     SummaryText {
-        version: "2020-06-30",
+        version,
         export_arn: format!("{}/export/{}", spec.table_arn(), spec.export_id()),
-        start_time: time(spec.export_time),
-        end_time: time(spec.export_time.saturating_add(325_123)),
+        start_time: time(at),
+        end_time: time(at.saturating_add(325_123)),
         table_arn: spec.table_arn(),
         table_id: "0b6f3c1e-7d55-4f0a-9d2c-5e1f2a3b4c5d",
-        export_time: time(spec.export_time),
+        export_time,
+        export_to_time: window.as_ref().map(|_| time(at)),
+        export_from_time: window.map(|(from, _)| from),
         bucket: &spec.bucket,
         prefix: spec.prefix.as_deref(),
         sse_algorithm: "AES256",
@@ -219,6 +340,8 @@ fn summary_text(spec: &ExportSpec, item_count: u64) -> SummaryText<'_> {
         billed_size_bytes: 0,
         item_count,
         output_format: "DYNAMODB_JSON",
+        output_view: view,
+        export_type: view.map(|_| "INCREMENTAL_EXPORT"),
     }
 }
 
@@ -242,11 +365,10 @@ impl OpenFile {
         }
     }
 
-    fn push(&mut self, item: &str) -> io::Result<()> {
+    fn push(&mut self, line: &str) -> io::Result<()> {
         self.items += 1;
-        self.gzip.write_all(b"{\"Item\":")?;
-        self.gzip.write_all(item.as_bytes())?;
-        self.gzip.write_all(b"}\n")
+        self.gzip.write_all(line.as_bytes())?;
+        self.gzip.write_all(b"\n")
     }
 
     fn finish(self) -> io::Result<(Vec<u8>, u64)> {
@@ -287,7 +409,7 @@ mod tests {
         let read = |name: &str| std::fs::read(export.join(name)).unwrap();
         let summary = Summary::parse(&read(SUMMARY_NAME), "s").unwrap();
         assert_eq!(summary.export_id, spec.export_id());
-        assert_eq!(summary.kind.at_ms(), spec.export_time);
+        assert_eq!(summary.kind, spec.kind);
         assert_eq!((summary.table.as_str(), summary.item_count), ("shop", 2));
         let files = parse_files(&read(FILES_NAME), "f").unwrap();
         assert_eq!(files.iter().map(|file| file.item_count).sum::<u64>(), 2);
@@ -303,5 +425,47 @@ mod tests {
             read(FILES_NAME),
             std::fs::read(other.join(FILES_NAME)).unwrap()
         );
+    }
+
+    #[test]
+    fn an_incremental_export_has_its_lines_in_the_shared_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let effect = |before: Option<&str>, after: Option<&str>| NetEffect {
+            keys: "{\"PK\":{\"S\":\"1\"}}".to_owned(),
+            before: before.map(str::to_owned),
+            after: after.map(str::to_owned),
+            written_micros: 5,
+        };
+        let effects = [
+            effect(None, Some("{}")),
+            effect(Some("{}"), None),
+            effect(None, None),
+        ];
+        for (view, old) in [
+            (ExportView::NewImage, ""),
+            (ExportView::NewAndOldImages, ",\"OldImage\":{}"),
+        ] {
+            let spec = ExportSpec::incremental("shop", 1_795_000_000_000, 1_795_000_900_000, view);
+            let export = write_incremental_export(folder.path(), &spec, &effects).unwrap();
+            assert!(!export.join("data").exists());
+            let bytes = std::fs::read(export.join(SUMMARY_NAME)).unwrap();
+            let summary = Summary::parse(&bytes, "s").unwrap();
+            assert_eq!((summary.kind, summary.item_count), (spec.kind, 2));
+            let files = parse_files(&std::fs::read(export.join(FILES_NAME)).unwrap(), "f").unwrap();
+            let data = std::fs::read(folder.path().join(&files[0].key)).unwrap();
+            let mut reader = crate::data_file::DataFileReader::new(data.as_slice());
+            let mut lines = Vec::new();
+            while let Some((_, line)) = reader.next_line().unwrap() {
+                lines.push(String::from_utf8(line.to_vec()).unwrap());
+            }
+            let begin = r#"{"Metadata":{"WriteTimestampMicros":{"N":"5"}},"Keys":{"PK":{"S":"1"}}"#;
+            assert_eq!(
+                lines,
+                [
+                    format!("{begin},\"NewImage\":{{}}}}"),
+                    format!("{begin}{old}}}")
+                ]
+            );
+        }
     }
 }

@@ -3,11 +3,12 @@
 //! Every write is idempotent, and the order of writes is what makes a crash harmless: objects before
 //! the record of their data file, records before `complete.json`, deletions in the other order.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use dynalake_pipeline::baseline::{self, objects_prefix};
+use dynalake_pipeline::baseline;
 use dynalake_pipeline::kept_schemas;
 use dynalake_pipeline::store::{ObjectMeta, Store, StoreError};
 use dynalake_schemas::Catalog;
@@ -17,7 +18,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{ExportError, RefusalKind};
 use crate::locate::{Export, Located};
-use crate::manifest::Summary;
 use crate::spool::Spooled;
 use crate::state::{Complete, FileRecord, Plan, complete_key, file_key, folder, plan_key};
 
@@ -47,8 +47,13 @@ impl Lake {
 
     /// Puts an object from its spool file.
     pub(crate) async fn put_object(&self, object: &Spooled) -> Result<(), ExportError> {
+        self.put_file(&object.key, &object.path).await
+    }
+
+    /// Puts an object from a file.
+    pub(crate) async fn put_file(&self, key: &str, path: &Path) -> Result<(), ExportError> {
         self.admit()?;
-        Ok(self.store.put_file(&object.key, &object.path).await?)
+        Ok(self.store.put_file(key, path).await?)
     }
 
     /// Records that a data file is whole.
@@ -71,21 +76,19 @@ impl Lake {
     /// finished makes way where the caller wants to replace.
     pub(crate) async fn claim_second(
         &self,
-        summary: &Summary,
+        wanted: &Claim,
+        label: &str,
         replace: Option<&Replacer<'_>>,
     ) -> Result<(), ExportError> {
-        let key = format!("state/export-seconds/{}.json", summary.label);
-        let claim = Claim {
-            export_id: summary.export_id.clone(),
-            export_arn: summary.export_arn.clone(),
-        };
-        if self.put_json_if_absent(&key, &claim).await? {
+        let key = format!("state/export-seconds/{label}.json");
+
+        if self.put_json_if_absent(&key, wanted).await? {
             return Ok(());
         }
         let Some(owner) = self.read::<Claim>(&key).await? else {
             return Err(self.unreadable(&key));
         };
-        if owner == claim {
+        if owner == *wanted {
             return Ok(());
         }
         let complete = self
@@ -95,18 +98,17 @@ impl Lake {
             .is_some();
         if replace.is_some() && !complete {
             let plan: Option<Plan> = self.read(&plan_key(&owner.export_id)).await?;
-            let tables = plan.map(|plan| plan.tables).unwrap_or_default();
-            self.clear(&owner.export_id, &summary.label, &tables)
-                .await?;
+            let prefixes = plan.iter().flat_map(Plan::prefixes).collect();
+            self.clear(&owner.export_id, prefixes).await?;
             self.store.delete(&plan_key(&owner.export_id)).await?;
-            return self.put_json(&key, &claim).await;
+            return self.put_json(&key, wanted).await;
         }
         Err(ExportError::refused(
             RefusalKind::SameSecond,
             self.store.address(&key),
             format!(
-                "the partition `export={}` already belongs to export `{}`",
-                summary.label, owner.export_arn
+                "the partition `export={label}` already belongs to export `{}`",
+                owner.export_arn
             ),
             if complete {
                 "exports of one second show the same state of the table: that one is enough"
@@ -133,10 +135,9 @@ impl Lake {
                 let Replacer { holder, now_ms } = replacer;
                 let (label, id) = (&wanted.label, &wanted.export_id);
                 baseline::uncommit(&self.store, label, id, holder, *now_ms).await?;
-                let mut tables = earlier.map(|plan| plan.tables).unwrap_or_default();
-                tables.extend(wanted.tables.iter().cloned());
-                self.clear(&wanted.export_id, &wanted.label, &tables)
-                    .await?;
+                let plans = [earlier.as_ref(), Some(&wanted)];
+                let prefixes = plans.into_iter().flatten().flat_map(Plan::prefixes);
+                self.clear(&wanted.export_id, prefixes.collect()).await?;
                 self.put_json(&key, &wanted).await?;
                 Ok(wanted)
             }
@@ -176,9 +177,7 @@ impl Lake {
         }
         let mut there = HashMap::new();
         for table in &plan.tables {
-            there.extend(sizes(
-                self.store.list(&objects_prefix(table, &plan.label)).await?,
-            ));
+            there.extend(sizes(self.store.list(&plan.objects_prefix(table)).await?));
         }
         let there = &there;
         let checked = futures::stream::iter(candidates)
@@ -219,11 +218,10 @@ impl Lake {
     /// Deletes what another conversion wrote: first what says that it is whole, then its records and
     /// objects, those without a record too. The plan stays, so that a crash in between leaves a lake
     /// in which the next run sees it again.
-    async fn clear(
+    pub(crate) async fn clear(
         &self,
         export_id: &str,
-        label: &str,
-        tables: &[String],
+        prefixes: BTreeSet<String>,
     ) -> Result<(), ExportError> {
         self.store.delete(&complete_key(export_id)).await?;
         let plan = plan_key(export_id);
@@ -238,20 +236,24 @@ impl Lake {
             }
             self.store.delete(&meta.key).await?;
         }
-        for table in tables {
-            for meta in self.store.list(&objects_prefix(table, label)).await? {
+        for prefix in prefixes {
+            for meta in self.store.list(&prefix).await? {
                 self.store.delete(&meta.key).await?;
             }
         }
         Ok(())
     }
 
-    async fn put_json<T: Serialize + Sync>(&self, key: &str, value: &T) -> Result<(), ExportError> {
+    pub(crate) async fn put_json<T: Serialize + Sync>(
+        &self,
+        key: &str,
+        value: &T,
+    ) -> Result<(), ExportError> {
         self.admit()?;
         Ok(self.store.put(key, json(value)?).await?)
     }
 
-    async fn put_json_if_absent<T: Serialize + Sync>(
+    pub(crate) async fn put_json_if_absent<T: Serialize + Sync>(
         &self,
         key: &str,
         value: &T,
@@ -289,10 +291,11 @@ impl Lake {
     }
 }
 
+/// `state/export-seconds/<label>.json`: who writes a partition.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Claim {
-    export_id: String,
-    export_arn: String,
+pub(crate) struct Claim {
+    pub(crate) export_id: String,
+    pub(crate) export_arn: String,
 }
 
 fn sizes(objects: Vec<ObjectMeta>) -> HashMap<String, u64> {

@@ -25,6 +25,7 @@ pub mod manifest;
 pub mod options;
 pub mod report;
 pub mod request;
+pub mod roll;
 pub mod source;
 mod spool;
 pub mod state;

@@ -5,17 +5,24 @@ use std::collections::BTreeMap;
 use dynalake_pipeline::report::{Report, TableReport};
 use serde::{Deserialize, Serialize};
 
+use crate::state::StateKind;
+
 /// Outcome of a conversion. A run that goes on after another one counts what that one did too:
 /// but for `files.resumed` and `warnings` the report of an export is always the same.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConvertReport {
+    /// What was converted.
+    pub kind: StateKind,
     /// The export's id.
     pub export_id: String,
     /// The export's ARN.
     pub export_arn: String,
     /// The source table's ARN.
     pub table_arn: String,
-    /// The export's time, milliseconds since 1970-01-01 UTC.
+    /// Begin of an incremental export's window, milliseconds since 1970-01-01 UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_time: Option<i64>,
+    /// The export's time, or the end of its window, milliseconds since 1970-01-01 UTC.
     pub export_time: i64,
     /// Value of the partition `export=…` that the rows are in.
     pub label: String,
@@ -33,6 +40,9 @@ pub struct ConvertReport {
     pub quarantined: u64,
     /// The same by reason code.
     pub quarantine_reasons: BTreeMap<String, u64>,
+    /// Of these, the ones of an incremental export whose keys cannot be read: a row that the tables
+    /// have of such an item stays as it was.
+    pub without_keys: u64,
     /// Keys of the quarantine objects.
     pub quarantine_objects: Vec<String>,
     /// What was not as it should be, but no reason to stop.

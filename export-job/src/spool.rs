@@ -38,6 +38,8 @@ pub(crate) struct Spooled {
 /// What goes into the keys.
 #[derive(Debug, Clone)]
 pub(crate) struct Naming {
+    /// Folder of the lake.
+    pub(crate) folder: &'static str,
     /// Value of the partition `export=…`.
     pub(crate) label: String,
     /// The export's id and the data file's name: makes the object's name.
@@ -116,8 +118,12 @@ impl<'a> Spool<'a> {
     fn begin(&mut self, index: usize, entity: &Entity) -> Result<Open, ExportError> {
         let part = self.parts.entry(index).or_default();
         let path = self.folder.path().join(format!("{index}-{part}.parquet"));
-        let Naming { label, data_file } = &self.naming;
-        let key = layout::snapshot_key(&entity.table, label, data_file, *part);
+        let Naming {
+            folder,
+            label,
+            data_file,
+        } = &self.naming;
+        let key = layout::export_key(folder, &entity.table, label, data_file, *part);
         *part += 1;
         let writer = ObjectWriter::new(entity, Appending::new(path.clone()))
             .map_err(|error| self.encode_error(&entity.table, error))?;

@@ -4,13 +4,15 @@
 //! state/exports/<export id>/plan.json               how the first run converts it
 //! state/exports/<export id>/<data file>.json        one per data file that is whole in the lake
 //! state/exports/<export id>/complete.json           everything is, and the totals are right
-//! state/export-seconds/<export label>.json          which export owns the partition `export=<label>`
+//! state/export-seconds/<export label>.json          which full export or roll owns the partition
+//!                                                   `export=<label>`
 //! ```
 //! No record holds a time or anything else of the run: two runs write the same bytes. A data file's
 //! record is written after its objects, `complete.json` after all records.
 
 use std::collections::{BTreeMap, HashMap};
 
+use dynalake_pipeline::layout;
 use dynalake_pipeline::pipeline::Secrets;
 use dynalake_pipeline::report::Report;
 use dynalake_schemas::Catalog;
@@ -18,12 +20,47 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::locate::Located;
-use crate::manifest::{Summary, hex, md5_text};
+use crate::manifest::{ExportKind, Summary, hex, md5_text};
 use crate::report::TableOutcome;
 use crate::spool::Spooled;
+use crate::worker::Converted;
 
 /// Form of the records below; part of the plan.
 const FORMAT: u32 = 1;
+
+/// What a state folder is about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StateKind {
+    /// A full export, whose rows are a baseline's.
+    #[default]
+    Full,
+    /// An incremental export, whose rows wait in `deltas/` to be rolled into a baseline.
+    Incremental,
+    /// A baseline rolled forward by incremental exports.
+    Rolled,
+    /// A baseline's rows that are decoded again, to be rolled forward with other schemas.
+    Rebased,
+}
+
+impl StateKind {
+    /// Folder of the lake that the rows go to.
+    pub(crate) fn folder(self) -> &'static str {
+        match self {
+            Self::Full | Self::Rolled => layout::SNAPSHOT,
+            Self::Incremental | Self::Rebased => layout::DELTAS,
+        }
+    }
+}
+
+impl From<ExportKind> for StateKind {
+    fn from(kind: ExportKind) -> Self {
+        match kind {
+            ExportKind::Full { .. } => Self::Full,
+            ExportKind::Incremental { .. } => Self::Incremental,
+        }
+    }
+}
 
 /// Key of the record that says that an export is whole in the lake.
 pub fn complete_key(export_id: &str) -> String {
@@ -35,13 +72,19 @@ pub fn complete_key(export_id: &str) -> String {
 pub struct Complete {
     /// Form of this record.
     pub format: u32,
+    /// What is whole.
+    #[serde(default)]
+    pub kind: StateKind,
     /// The export's id.
     pub export_id: String,
     /// The export's ARN.
     pub export_arn: String,
     /// The source table's ARN.
     pub table_arn: String,
-    /// The export's time, milliseconds since 1970-01-01 UTC.
+    /// Begin of an incremental export's window, milliseconds since 1970-01-01 UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_time: Option<i64>,
+    /// The export's time, or the end of its window, milliseconds since 1970-01-01 UTC.
     pub export_time: i64,
     /// Value of the partition `export=…`.
     pub label: String,
@@ -61,6 +104,8 @@ pub struct Complete {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Plan {
     pub(crate) format: u32,
+    #[serde(default)]
+    pub(crate) kind: StateKind,
     pub(crate) export_id: String,
     pub(crate) export_arn: String,
     pub(crate) label: String,
@@ -87,6 +132,17 @@ pub(crate) struct ObjectRecord {
     pub(crate) bytes: u64,
 }
 
+impl From<&Spooled> for ObjectRecord {
+    fn from(object: &Spooled) -> Self {
+        Self {
+            table: object.table.clone(),
+            key: object.key.clone(),
+            rows: object.rows,
+            bytes: object.bytes,
+        }
+    }
+}
+
 /// A data file that is whole in the lake.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FileRecord {
@@ -98,6 +154,14 @@ pub(crate) struct FileRecord {
     pub(crate) bytes_in: u64,
     pub(crate) objects: Vec<ObjectRecord>,
     pub(crate) report: Report,
+    /// Lines of an incremental export in quarantine whose keys cannot be read.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) without_keys: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Plan {
@@ -110,6 +174,7 @@ impl Plan {
     ) -> Self {
         Self {
             format: FORMAT,
+            kind: summary.kind.into(),
             export_id: summary.export_id.clone(),
             export_arn: summary.export_arn.clone(),
             label: summary.label.clone(),
@@ -123,6 +188,43 @@ impl Plan {
                 .map(|entity| entity.table.clone())
                 .collect(),
         }
+    }
+
+    /// What a roll has in common with an export.
+    pub(crate) fn rolled(
+        export_id: String,
+        label: String,
+        catalog: &Catalog,
+        secrets: &Secrets,
+        (row_group_bytes, object_bytes): (u64, u64),
+    ) -> Self {
+        Self {
+            format: FORMAT,
+            kind: StateKind::Rolled,
+            export_arn: export_id.clone(),
+            export_id,
+            label,
+            writer: env!("CARGO_PKG_VERSION").to_owned(),
+            catalog: fingerprint(catalog, secrets),
+            row_group_bytes,
+            object_bytes,
+            tables: catalog.entities.iter().map(|e| e.table.clone()).collect(),
+        }
+    }
+
+    /// What the keys of this export's objects of a table begin with. Windows may share a label, so the
+    /// id is part of it.
+    pub(crate) fn objects_prefix(&self, table: &str) -> String {
+        let prefix = layout::export_prefix(self.kind.folder(), table, &self.label);
+        match self.kind {
+            StateKind::Full | StateKind::Rolled => prefix,
+            StateKind::Incremental | StateKind::Rebased => format!("{prefix}{}-", self.export_id),
+        }
+    }
+
+    /// [`Plan::objects_prefix`] of all tables.
+    pub(crate) fn prefixes(&self) -> impl Iterator<Item = String> {
+        self.tables.iter().map(|table| self.objects_prefix(table))
     }
 
     /// Whether a run with `other`'s settings may go on with this plan (and its sizes).
@@ -144,23 +246,16 @@ impl Plan {
 }
 
 impl FileRecord {
-    pub(crate) fn new(plan: &Plan, file: &Located, objects: &[Spooled], report: Report) -> Self {
+    pub(crate) fn new(plan: &Plan, file: &Located, converted: Converted) -> Self {
         Self {
             format: FORMAT,
             data_file: file.file.name.clone(),
             md5: md5_text(&file.file.md5),
             catalog: plan.catalog.clone(),
             bytes_in: file.size,
-            objects: objects
-                .iter()
-                .map(|object| ObjectRecord {
-                    table: object.table.clone(),
-                    key: object.key.clone(),
-                    rows: object.rows,
-                    bytes: object.bytes,
-                })
-                .collect(),
-            report,
+            objects: converted.objects.iter().map(ObjectRecord::from).collect(),
+            report: converted.report,
+            without_keys: converted.without_keys,
         }
     }
 
@@ -185,6 +280,12 @@ pub(crate) fn folder(export_id: &str) -> String {
 
 pub(crate) fn plan_key(export_id: &str) -> String {
     format!("{}plan.json", folder(export_id))
+}
+
+/// Whether a key in an export's folder is that of a data file's record.
+pub(crate) fn is_data_file_record(export_id: &str, key: &str) -> bool {
+    key.strip_prefix(&folder(export_id))
+        .is_some_and(|name| name.ends_with(".gz.json") && !name.contains('/'))
 }
 
 /// A data file's name ends in `.gz`, so that this is no other record's key.

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use dynalake_pipeline::layout;
 use dynalake_pipeline::pipeline::{BatchError, Partitioning, Pipeline, Secrets};
 use dynalake_pipeline::quarantine::{self, QuarantineEntry, RecordOrigin};
-use dynalake_pipeline::record::Origin;
+use dynalake_pipeline::record::{ChangeRecord, Origin};
 use dynalake_pipeline::reject::Reject;
 use dynalake_pipeline::report::Report;
 use dynalake_schemas::Catalog;
@@ -25,7 +25,7 @@ use crate::manifest::{Summary, md5_text};
 use crate::options::Progress;
 use crate::report::accounted;
 use crate::spool::{Naming, Spool, Spooled};
-use crate::state::Plan;
+use crate::state::{Plan, StateKind};
 
 /// Bytes of lines between two looks at the memory in use, and two reports of progress.
 const CHECK_BYTES: usize = 1024 * 1024;
@@ -48,6 +48,8 @@ pub(crate) struct Job {
 pub(crate) struct Converted {
     pub(crate) objects: Vec<Spooled>,
     pub(crate) report: Report,
+    /// Lines of an incremental export in quarantine whose keys cannot be read.
+    pub(crate) without_keys: u64,
     /// Holds the objects' files.
     pub(crate) _folder: TempDir,
 }
@@ -84,14 +86,47 @@ pub(crate) fn convert_data_file(
     worker.finish(totals.items)
 }
 
+/// An item as a line of a full export, and the road that it took.
+pub(crate) type AgainLine = (String, Origin);
+
+/// Converts items that were rows before, given in parts, like the lines of a data file.
+pub(crate) fn convert_again<L>(
+    job: &Job,
+    file: &Located,
+    parts: impl Iterator<Item = Result<L, ExportError>>,
+) -> Result<Converted, ExportError>
+where
+    L: Iterator<Item = Result<AgainLine, ExportError>>,
+{
+    let mut worker = Worker::new(job, file)?;
+    let (mut items, mut unchecked) = (0, 0);
+    for part in parts {
+        for line in part? {
+            let (line, origin) = line?;
+            items += 1;
+            unchecked += line.len();
+            worker.origin = origin;
+            worker.take(items, line.as_bytes())?;
+            if unchecked >= CHECK_BYTES {
+                unchecked = 0;
+                worker.make_room()?;
+            }
+        }
+    }
+    worker.finish(items)
+}
+
 struct Worker<'a> {
     job: &'a Job,
     file: &'a Located,
     pipeline: Pipeline,
     spool: Spool<'a>,
+    /// The road that the lines took.
+    origin: Origin,
     quarantined: Vec<QuarantineEntry>,
     quarantined_bytes: usize,
     untold_items: u64,
+    without_keys: u64,
 }
 
 impl<'a> Worker<'a> {
@@ -102,6 +137,7 @@ impl<'a> Worker<'a> {
         let stem = name.strip_suffix(".gz").unwrap_or(name);
         let stem = stem.strip_suffix(".json").unwrap_or(stem);
         let naming = Naming {
+            folder: job.plan.kind.folder(),
             label: job.summary.label.clone(),
             data_file: format!("{}-{stem}", job.summary.export_id),
         };
@@ -116,16 +152,28 @@ impl<'a> Worker<'a> {
             file,
             pipeline,
             spool,
+            origin: match job.plan.kind {
+                StateKind::Incremental => Origin::IncrementalExport,
+                StateKind::Full | StateKind::Rolled | StateKind::Rebased => Origin::FullExport,
+            },
             quarantined: Vec::new(),
             quarantined_bytes: 0,
             untold_items: 0,
+            without_keys: 0,
         })
     }
 
     /// One line: into the columns, or into quarantine.
     fn take(&mut self, number: u64, line: &[u8]) -> Result<(), ExportError> {
         self.untold_items += 1;
-        let outcome = match line::snapshot(line, self.job.summary.kind.at_ms()) {
+        let at = self.job.summary.kind.at_ms();
+        let record = match self.job.plan.kind {
+            StateKind::Incremental => line::change(line, at),
+            StateKind::Full | StateKind::Rolled | StateKind::Rebased => line::snapshot(line, at),
+        };
+        let origin = self.origin;
+        let record = record.map(|record| ChangeRecord { origin, ..record });
+        let outcome = match record {
             Ok(record) => self.pipeline.push(&record),
             Err(reject) => {
                 self.pipeline.count_reject(&reject);
@@ -134,7 +182,23 @@ impl<'a> Worker<'a> {
         };
         match outcome {
             Ok(_) => Ok(()),
-            Err(reject) => self.quarantine(number, line, reject),
+            Err(reject) => {
+                self.forget(line);
+                self.quarantine(number, line, reject)
+            }
+        }
+    }
+
+    /// An item whose change cannot be read is in quarantine from now on, and in no table: what a full
+    /// export with that item would give. Where not even its keys can be read, its row stays as it was.
+    fn forget(&mut self, line: &[u8]) {
+        if self.job.plan.kind != StateKind::Incremental {
+            return;
+        }
+        let delete = line::delete(line, self.job.summary.kind.at_ms());
+        let forgotten = delete.map(|delete| self.pipeline.push_tombstones(&delete));
+        if !matches!(forgotten, Some(Ok(_))) {
+            self.without_keys += 1;
         }
     }
 
@@ -145,7 +209,7 @@ impl<'a> Worker<'a> {
             line: number,
         };
         let at = self.job.summary.kind.at_ms();
-        let entry = QuarantineEntry::new(reject, Origin::FullExport, origin, at, line.to_vec());
+        let entry = QuarantineEntry::new(reject, self.origin, origin, at, line.to_vec());
         self.quarantined.push(entry);
         self.quarantined_bytes += line.len();
         if self.quarantined_bytes >= QUARANTINE_BYTES {
@@ -225,6 +289,7 @@ impl<'a> Worker<'a> {
         Ok(Converted {
             objects,
             report,
+            without_keys: self.without_keys,
             _folder: folder,
         })
     }
