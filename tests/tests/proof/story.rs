@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
+use dynalake_pipeline::baseline::{self, RETAIN_GRACE_MS, Retention, retain, unlock};
 use dynalake_pipeline::compact::{CompactOptions, Unwatched, compact};
 use dynalake_pipeline::layout::day_of;
 use dynalake_tests::{MiniStack, Random};
@@ -27,6 +28,7 @@ pub struct Story {
     succeeded: usize,
     failed: usize,
     baselines: usize,
+    dropped: usize,
     compactions: usize,
     comparisons: usize,
     audits: usize,
@@ -38,7 +40,7 @@ impl fmt::Display for Story {
         write!(
             f,
             "{}, {} operations, {} records and {} lost in {} shards, {} invocations and {} failed, \
-             {} baselines, {} compactions, {} comparisons, {} audits, {:.1} s",
+             {} baselines and {} of them dropped, {} compactions, {} comparisons, {} audits, {:.1} s",
             if self.s3 { "S3" } else { "local" },
             self.operations,
             self.told,
@@ -47,6 +49,7 @@ impl fmt::Display for Story {
             self.succeeded,
             self.failed,
             self.baselines,
+            self.dropped,
             self.compactions,
             self.comparisons,
             self.audits,
@@ -108,6 +111,7 @@ pub fn play(server: &MiniStack, seed: u64, operations: u64) -> Story {
                 compact_changes(&lake, &source, &mut random, &runtime);
                 story.compactions += 1;
             }
+            141..=143 => story.dropped += retain_baselines(&lake, &source, &mut random, &runtime),
             _ => {}
         }
     }
@@ -182,6 +186,33 @@ fn compact_changes(lake: &Lake, source: &Source, random: &mut Random, runtime: &
         Err(error) if !stopped => panic!("the compaction failed: {error}"),
         _ => {}
     }
+}
+
+/// Removes old baselines, now and then only in part; the rest goes with the next removal. Gives how many
+/// were there and are not.
+fn retain_baselines(lake: &Lake, source: &Source, random: &mut Random, runtime: &Runtime) -> usize {
+    let list = || runtime.block_on(Box::pin(baseline::list(&lake.store)));
+    let before = list().unwrap();
+    let stopped = random.chance(30);
+    let store = if stopped {
+        lake.store
+            .stopping_after(u64::try_from(random.below(20)).unwrap())
+    } else {
+        lake.store.clone()
+    };
+    // No query runs.
+    let now = source.now + RETAIN_GRACE_MS + 1;
+    let newest = Retention::Newest(1 + random.below(2));
+    let outcome = runtime.block_on(Box::pin(retain(&store, newest, "proof", now)));
+    match outcome {
+        Err(error) if !stopped => panic!("old baselines could not be removed: {error}"),
+        // Somebody sees that the process is dead.
+        Err(_) => _ = runtime.block_on(Box::pin(unlock(&lake.store))).unwrap(),
+        Ok(_) => {}
+    }
+    let after = list().unwrap();
+    assert_eq!(before.last(), after.last(), "the current one stays");
+    before.len() - after.len()
 }
 
 fn drain(lake: &mut Lake, source: &mut Source, random: &mut Random) {
