@@ -404,7 +404,7 @@ pub(crate) struct AuditArgs {
     /// Label of a converted export, committed or not (else the current baseline)
     #[arg(long, value_name = "LABEL")]
     pub(crate) against: Option<String>,
-    /// Schema folder (else the schemas of the lake's current baseline)
+    /// Schema folder (else the schemas that the export was converted with)
     #[arg(long, value_name = "DIR")]
     pub(crate) schemas: Option<PathBuf>,
     /// Items that are not equal to keep in the report per table, by the hash of their key

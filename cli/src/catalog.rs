@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use dynalake_pipeline::kept_schemas::{self, KeptSchemasError};
+use dynalake_pipeline::kept_schemas::{self, KeptSchemas, KeptSchemasError};
 use dynalake_pipeline::pipeline::Secrets;
 use dynalake_pipeline::store::Store;
 use dynalake_pipeline::stream::config::{HMAC_KEY, parse_hmac_key};
@@ -34,11 +34,30 @@ pub(crate) async fn of_lake(
         return load(folder);
     }
     let kept = kept_schemas::current(store).await.map_err(not_kept)?;
+    Ok(said(kept, printer))
+}
+
+/// The schemas to read an export with, be it committed or not: those of the folder, else those that it
+/// was converted with.
+pub(crate) async fn of_export(
+    folder: Option<&Path>,
+    store: &Store,
+    label: &str,
+    printer: &mut Printer,
+) -> Outcome<Arc<Catalog>> {
+    if let Some(folder) = folder {
+        return load(folder);
+    }
+    let kept = kept_schemas::of_export(store, label).await;
+    Ok(said(kept.map_err(not_kept)?, printer))
+}
+
+fn said(kept: KeptSchemas, printer: &mut Printer) -> Arc<Catalog> {
     printer.note(format!(
-        "schemas: those of baseline {} (`--schemas DIR` gives others)",
-        kept.baseline
+        "schemas: those of export {} (`--schemas DIR` gives others)",
+        kept.label
     ));
-    Ok(Arc::new(kept.catalog))
+    Arc::new(kept.catalog)
 }
 
 /// The same where there need not be any: `None` where the lake keeps none.

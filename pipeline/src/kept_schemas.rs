@@ -25,8 +25,8 @@ const VERSION: u32 = 1;
 /// Schemas that were found in a lake.
 #[derive(Debug, Clone)]
 pub struct KeptSchemas {
-    /// The baseline that was made with them.
-    pub baseline: String,
+    /// The export or baseline that was made with them.
+    pub label: String,
     /// The schemas.
     pub catalog: Catalog,
 }
@@ -41,10 +41,10 @@ pub enum KeptSchemasError {
     /// Changes alone do not say what they were made with.
     #[error("the lake has no baseline yet, so it holds no schemas")]
     NoBaseline,
-    /// The baseline was made by something that keeps no schemas.
-    #[error("the lake does not hold the schemas of its baseline {label}")]
+    /// The export or baseline was made by something that keeps no schemas.
+    #[error("the lake does not hold the schemas of its export {label}")]
     NotKept {
-        /// The baseline.
+        /// The export or baseline.
         label: String,
     },
     /// The object is of another form.
@@ -127,10 +127,61 @@ pub async fn current(store: &Store) -> Result<KeptSchemas, KeptSchemasError> {
 /// # Errors
 /// It came without its schemas, or they cannot be read.
 pub async fn of(store: &Store, record: &BaselineRecord) -> Result<KeptSchemas, KeptSchemasError> {
-    let not_kept = || KeptSchemasError::NotKept {
-        label: record.label.clone(),
+    find(
+        store,
+        record.label.clone(),
+        record.schema_fingerprint.clone(),
+    )
+    .await
+}
+
+/// The schemas that an export was converted with, be it committed or not.
+///
+/// # Errors
+/// It is not converted, it came without its schemas, or they cannot be read.
+pub async fn of_export(store: &Store, label: &str) -> Result<KeptSchemas, KeptSchemasError> {
+    let records = baseline::list(store).await?;
+    if let Some(record) = records.iter().find(|record| record.label == label) {
+        return of(store, record).await;
+    }
+    let claim = store
+        .get(&format!("state/export-seconds/{label}.json"))
+        .await?;
+    let claim = claim.and_then(|bytes| serde_json::from_slice::<Claim>(&bytes).ok());
+    let plan = match claim {
+        Some(Claim { export_id }) => {
+            store
+                .get(&format!("state/exports/{export_id}/plan.json"))
+                .await?
+        }
+        None => None,
     };
-    let key = key(record.schema_fingerprint.as_ref().ok_or_else(not_kept)?);
+    let plan = plan.and_then(|bytes| serde_json::from_slice::<Plan>(&bytes).ok());
+    find(store, label.to_owned(), plan.map(|plan| plan.catalog)).await
+}
+
+/// What is read of the record of which export owns a label.
+#[derive(Deserialize)]
+struct Claim {
+    export_id: String,
+}
+
+/// What is read of a conversion's plan.
+#[derive(Deserialize)]
+struct Plan {
+    /// Fingerprint of the schemas.
+    catalog: String,
+}
+
+async fn find(
+    store: &Store,
+    label: String,
+    fingerprint: Option<String>,
+) -> Result<KeptSchemas, KeptSchemasError> {
+    let not_kept = || KeptSchemasError::NotKept {
+        label: label.clone(),
+    };
+    let key = key(&fingerprint.ok_or_else(not_kept)?);
     let bytes = store.get(&key).await?.ok_or_else(not_kept)?;
     let address = store.address(&key);
     let unreadable = |problem: String| KeptSchemasError::Unreadable {
@@ -150,10 +201,7 @@ pub async fn of(store: &Store, record: &BaselineRecord) -> Result<KeptSchemas, K
     let mut catalog = Catalog::from_files(&files, shown)
         .map_err(|problems| KeptSchemasError::Refused { address, problems })?;
     catalog.database = kept.database;
-    Ok(KeptSchemas {
-        baseline: record.label.clone(),
-        catalog,
-    })
+    Ok(KeptSchemas { label, catalog })
 }
 
 #[cfg(test)]

@@ -23,7 +23,6 @@ const MEMORY_BYTES: usize = 256 << 20;
 
 pub(super) async fn run(args: &AuditArgs, world: &World, printer: &mut Printer) -> Outcome {
     let store = lake::existing(&args.lake, &args.s3).await?;
-    let catalog = catalog::of_lake(args.schemas.as_deref(), &store, printer).await?;
     let label = match &args.against {
         Some(label) => label.clone(),
         None => match baseline::current(&store, None).await? {
@@ -37,6 +36,7 @@ pub(super) async fn run(args: &AuditArgs, world: &World, printer: &mut Printer) 
     if args.against.is_some() {
         check_export(&store, &label).await?;
     }
+    let catalog = catalog::of_export(args.schemas.as_deref(), &store, &label, printer).await?;
     let report = audited(
         &store,
         &catalog,

@@ -131,7 +131,6 @@ fn a_lake_is_read_with_the_schemas_of_its_baseline_where_none_are_given() {
     for args in [
         &["sql", "lake", "--engine", "athena"][..],
         &["duckdb", "lake"],
-        &["audit", "lake"],
         &["compact", "lake"],
     ] {
         let run = world.run(args).exits(2);
@@ -170,7 +169,7 @@ fn a_lake_is_read_with_the_schemas_of_its_baseline_where_none_are_given() {
         let run = world.run(&["sql", "lake", "--engine", engine]).exits(0);
         assert_eq!(run.out, *given);
         assert!(
-            run.err.contains("those of baseline 20260501T000000Z"),
+            run.err.contains("those of export 20260501T000000Z"),
             "{}",
             run.err
         );

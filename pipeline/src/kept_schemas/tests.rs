@@ -52,7 +52,7 @@ async fn a_lake_gives_back_the_schemas_of_its_current_baseline() {
 
     committed(&store, 1_000, Some("f1")).await;
     let kept = current(&store).await.unwrap();
-    assert_eq!(kept.baseline, "19700101T000001Z");
+    assert_eq!(kept.label, "19700101T000001Z");
     // Field ids of the lock and everything else, as it was read from the folder.
     assert_eq!(kept.catalog, first);
 
@@ -60,6 +60,21 @@ async fn a_lake_gives_back_the_schemas_of_its_current_baseline() {
     keep(&store, "f2", &second).await.unwrap();
     // Kept, but not committed with.
     assert_eq!(current(&store).await.unwrap().catalog, first);
+    let label = "19700101T000002Z";
+    assert!(of_export(&store, label).await.is_err());
+    for (key, text) in [
+        (
+            format!("state/export-seconds/{label}.json"),
+            r#"{"export_id":"e"}"#,
+        ),
+        (
+            "state/exports/e/plan.json".to_owned(),
+            r#"{"catalog":"f2"}"#,
+        ),
+    ] {
+        store.put(&key, text.into()).await.unwrap();
+    }
+    assert_eq!(of_export(&store, label).await.unwrap().catalog, second);
     committed(&store, 2_000, Some("f2")).await;
     assert_eq!(current(&store).await.unwrap().catalog, second);
     // A stage's own database, which no file tells.
