@@ -1,13 +1,13 @@
 //! What MiniStack does not do: exports that take their time, fail, are throttled or refused.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, mpsc};
 
 use dynalake_export_job::request::{MAX_WINDOW_MS, MIN_WINDOW_MS};
 use dynalake_pipeline::time::format_iso8601;
-use dynalake_tests::{S3Place, Said, ScriptedDynamo, seaweed};
+use dynalake_tests::{Action, FaultProxy, S3Place, Said, ScriptedDynamo, seaweed};
 use serde_json::{Value, json};
 
-use super::world::{ARN, World, now_ms, write_export};
+use super::world::{ARN, World, now_ms, ran, write_export};
 
 const MINUTE: i64 = 60_000;
 const DAY: i64 = 24 * 60 * MINUTE;
@@ -160,6 +160,58 @@ async fn an_export_that_fails_says_why_and_is_asked_for_again_under_another_toke
     assert_eq!(tokens.len(), 2);
     assert_ne!(tokens[0], tokens[1]);
     assert_eq!(world.baselines().await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn interrupted_while_it_converts_it_says_how_to_go_on_and_keeps_what_is_done() {
+    let Some(server) = seaweed() else { return };
+    let place = server.place("request-convert");
+    let files = place.clone();
+    let dynamo = ScriptedDynamo::start(move |operation, parameters, _| match operation {
+        "DescribeContinuousBackups" => recovery(35),
+        "ExportTableToPointInTime" => {
+            let arn = export_arn(1);
+            write(&files, &arn, asked_ms(parameters));
+            answer(&description(&arn, "COMPLETED"))
+        }
+        other => panic!("{other}"),
+    });
+    let proxy = FaultProxy::start(server.address());
+    let world = World::new(dynamo.endpoint(), Some(place.through(proxy.endpoint())));
+    // The bytes of the second data file do not come.
+    let (arrived, arrives) = mpsc::channel();
+    let (release, released) = mpsc::channel::<()>();
+    let first = Mutex::new(None);
+    proxy.set(move |request| {
+        if request.method == "GET" && request.target.contains("/data/") {
+            let mut first = first.lock().unwrap();
+            let path = request.target.split('?').next().unwrap().to_owned();
+            if first.get_or_insert_with(|| path.clone()) != &path {
+                arrived.send(()).unwrap();
+                // Until the other end has gone.
+                assert!(released.recv().is_err());
+            }
+        }
+        Action::Pass
+    });
+    let child = world.start(&world.run_args(ARN, &["--workers", "1"]));
+    arrives.recv().unwrap();
+    let pid = child.id().to_string();
+    let killed = std::process::Command::new("kill")
+        .args(["-INT", &pid])
+        .status();
+    assert!(killed.unwrap().success());
+    let run = ran(child.wait_with_output().unwrap()).exits(130);
+    run.says(&["To go on", "dynalake export resume lake"]);
+    drop(release);
+    proxy.heal();
+    let report = world.resume(&["--report", "json"]).exits(0).json();
+    assert_eq!(
+        report["files"],
+        json!({"total": 2, "converted": 1, "resumed": 1})
+    );
+    assert_eq!(world.baselines().await.len(), 1);
+    assert_eq!(dynamo.calls_of("ExportTableToPointInTime").len(), 1);
 }
 
 #[test]

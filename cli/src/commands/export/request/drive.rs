@@ -13,7 +13,6 @@ use crate::World;
 use crate::args::WaitArgs;
 use crate::cloud::{Call, Exports, Refused, export_failed};
 use crate::exit::{Failure, Outcome};
-use crate::output::Printer;
 
 /// First and longest pause between two looks: an export takes five minutes at least.
 const FIRST_PAUSE: Duration = Duration::from_secs(10);
@@ -37,7 +36,7 @@ pub(super) async fn drive(
     record: &mut RequestRecord,
     resume: &str,
     world: &World,
-    printer: &mut Printer,
+    watched: bool,
 ) -> Outcome<Ended> {
     let exports = Exports::open(&table_arn(&record.target.table_arn)?).await?;
     let began = Instant::now();
@@ -49,10 +48,9 @@ pub(super) async fn drive(
         .exports
         .first()
         .and_then(|one| usual_duration_ms(errand.earlier, &record.target.table_arn, &one.wanted));
-    // Dropped by Ctrl-C, it says how to go on.
-    let mut watch = Watch::new(printer.is_watched(), usual, resume);
+    let mut watch = Watch::new(watched, usual);
     let outcome = Box::pin(steps(errand, record, &exports, &mut watch, &now)).await;
-    watch.done();
+    drop(watch);
     match outcome {
         Ok(ended) => Ok(ended),
         // Nothing was made for it, and nothing will be: it is as if nobody had asked.

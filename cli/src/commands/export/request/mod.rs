@@ -21,6 +21,7 @@ use dynalake_export_job::request::{
 use dynalake_pipeline::store::Store;
 
 use self::drive::{Ended, drive};
+use self::watch::Unfinished;
 use crate::World;
 use crate::args::{ConversionArgs, ConvertArgs, S3Args, WaitArgs};
 use crate::cell;
@@ -39,16 +40,29 @@ struct Errand<'a> {
     earlier: &'a [RequestRecord],
 }
 
-/// Goes on with a request until its rows are in the lake.
+/// Goes on with a request until its rows are in the lake. Interrupted, it says how to go on.
 async fn finish(
     errand: &Errand<'_>,
-    mut record: RequestRecord,
+    record: RequestRecord,
     world: &World,
     printer: &mut Printer,
 ) -> Outcome {
     let resume = resume_command(errand.lake, &record.id, errand.schemas);
+    let unfinished = Unfinished::new(&resume);
+    let outcome = uninterrupted(errand, record, &resume, world, printer).await;
+    unfinished.over();
+    outcome
+}
+
+async fn uninterrupted(
+    errand: &Errand<'_>,
+    mut record: RequestRecord,
+    resume: &str,
+    world: &World,
+    printer: &mut Printer,
+) -> Outcome {
     if record.next(world.now) != Step::Done {
-        let ended = drive(errand, &mut record, &resume, world, printer).await?;
+        let ended = drive(errand, &mut record, resume, world, printer.is_watched()).await?;
         if ended == Ended::NotWaited {
             printer.note(format!(
                 "request {} is made; when the export is done, convert it: `{resume}`",

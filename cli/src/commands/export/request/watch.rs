@@ -12,18 +12,16 @@ const MINUTE_MS: i64 = 60_000;
 /// Elsewhere than on a terminal, a line comes when something has changed and after so much time.
 const QUIET_MS: i64 = 5 * MINUTE_MS;
 
-/// Tells how far a request is. Dropped before [`Watch::done`], which Ctrl-C does, it says how to go on.
+/// Tells how far a request is.
 pub(super) struct Watch {
     bar: Option<ProgressBar>,
     usual_ms: Option<i64>,
-    resume: String,
     told: Option<(usize, i64)>,
-    finished: bool,
 }
 
 impl Watch {
-    /// `usual_ms`: how long such an export takes. `resume`: the command that goes on.
-    pub(super) fn new(watched: bool, usual_ms: Option<i64>, resume: &str) -> Self {
+    /// `usual_ms`: how long such an export takes.
+    pub(super) fn new(watched: bool, usual_ms: Option<i64>) -> Self {
         let bar = watched.then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             // A pattern that cannot be parsed leaves the default one.
@@ -37,9 +35,7 @@ impl Watch {
         Self {
             bar,
             usual_ms,
-            resume: resume.to_owned(),
             told: None,
-            finished: false,
         }
     }
 
@@ -59,24 +55,42 @@ impl Watch {
             self.told = Some((done, now_ms));
         }
     }
+}
 
-    /// Nothing more is to be told.
-    pub(super) fn done(&mut self) {
-        self.finished = true;
+impl Drop for Watch {
+    fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
     }
 }
 
-impl Drop for Watch {
+/// Says how to go on with a request when it is dropped, which Ctrl-C does.
+pub(super) struct Unfinished<'a> {
+    /// The command that goes on.
+    resume: &'a str,
+    over: bool,
+}
+
+impl<'a> Unfinished<'a> {
+    pub(super) fn new(resume: &'a str) -> Self {
+        Self {
+            resume,
+            over: false,
+        }
+    }
+
+    /// The work ended by itself, well or not.
+    pub(super) fn over(mut self) {
+        self.over = true;
+    }
+}
+
+impl Drop for Unfinished<'_> {
     fn drop(&mut self) {
-        if !self.finished {
-            if let Some(bar) = &self.bar {
-                bar.finish_and_clear();
-            }
+        if !self.over {
             say(&sanitize::inline(&format!(
-                "interrupted; the export goes on without us. To go on: `{}`",
+                "interrupted; what DynamoDB does goes on without us. To go on: `{}`",
                 self.resume
             )));
         }
