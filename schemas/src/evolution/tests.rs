@@ -448,6 +448,28 @@ fn another_reading_of_the_same_type_is_a_warning() {
 }
 
 #[test]
+fn files_that_are_in_use_are_not_judged_again() {
+    let folder = locked();
+    let kept = catalog(folder.path()).files;
+    let other = BEFORE.replace("a = \"int\"", "a = \"string\"");
+    write(folder.path(), 1, "", &other);
+    assert!(!errors(folder.path()).is_empty());
+    let texts = kept.iter().map(|(name, text)| {
+        let text = text.replace("a = \"int\"", "a = \"string\"");
+        (name.to_owned(), text)
+    });
+    let read = Catalog::from_files(&texts.collect(), Path::new("kept")).unwrap();
+    assert_eq!(
+        ids(&read),
+        ids(&Catalog::from_files(&kept, Path::new("kept")).unwrap())
+    );
+    let broken = [("lake.toml".to_owned(), "database".to_owned())];
+    let problems = Catalog::from_files(&broken.into_iter().collect(), Path::new("kept"));
+    let problems = problems.unwrap_err().to_string();
+    assert!(problems.contains("kept/lake.toml:1"), "{problems}");
+}
+
+#[test]
 fn versions_do_not_fall() {
     let folder = locked();
     write(folder.path(), 5, "", BEFORE);

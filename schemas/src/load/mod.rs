@@ -50,10 +50,12 @@ impl Catalog {
         catalog.ok_or(problems)
     }
 
-    /// The same for files that were kept somewhere. `shown` is what their folder is called in
-    /// problems.
+    /// The same for files that were kept somewhere, and are in use: `lake.lock` tells field ids, and
+    /// whether it allows what they say is not asked any more. `shown` is what their folder is called
+    /// in problems.
     pub fn from_files(files: &SchemaFiles, shown: &Path) -> Result<Self, Problems> {
-        let Checked { catalog, problems } = checked(read_found(Found::kept(files, shown)));
+        let found = Found::kept(files, shown);
+        let Checked { catalog, problems } = checked(read_found(found, Compare::Nothing));
         catalog.ok_or(problems)
     }
 }
@@ -98,7 +100,7 @@ pub(crate) struct Folder {
 /// Reads and checks a schema folder.
 pub(crate) fn read(folder: &Path) -> Folder {
     match Found::in_folder(folder) {
-        Ok(found) => read_found(found),
+        Ok(found) => read_found(found, Compare::Lock),
         Err(error) => {
             let mut problems = Problems::default();
             let what = format!("the schema folder cannot be read: {error}");
@@ -115,7 +117,15 @@ pub(crate) fn read(folder: &Path) -> Folder {
     }
 }
 
-fn read_found(found: Found) -> Folder {
+/// What schemas are compared with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Compare {
+    /// `lake.lock`.
+    Lock,
+    Nothing,
+}
+
+fn read_found(found: Found, compare: Compare) -> Folder {
     let mut problems = Problems::default();
     if found.text(LAKE_FILE).is_none() {
         problems.error(
@@ -163,7 +173,7 @@ fn read_found(found: Found) -> Folder {
         problems,
     };
     // A lock that is there but cannot be read is a problem already.
-    if !folder_read.problems.has_errors_in(&place.file) {
+    if compare == Compare::Lock && !folder_read.problems.has_errors_in(&place.file) {
         evolution::check(&mut folder_read, &place);
     }
     folder_read.problems.sort();
