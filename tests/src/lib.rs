@@ -22,6 +22,7 @@ mod paths;
 mod proxy;
 mod random;
 mod seaweed;
+mod stack;
 
 pub use corpus::{corpus, corpus_files};
 pub use duck::{athena_on_duckdb, duckdb, duckdb_available};
@@ -32,6 +33,7 @@ pub use paths::{binary, python, repository, weed};
 pub use proxy::{Action, FaultProxy, ProxiedRequest};
 pub use random::Random;
 pub use seaweed::{S3Place, Seaweed, seaweed};
+pub use stack::{glue_tables, judge_template, unnoticed_mistakes};
 
 /// Says that a part is missing: a failure where parts are required, else a message.
 fn missing(part: &str, remedy: &str) {

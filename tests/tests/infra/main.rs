@@ -1,0 +1,5 @@
+//! The deployment: its template before judges, its tables against the files, and deployed.
+
+mod columns;
+mod facts;
+mod judged;
