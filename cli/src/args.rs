@@ -182,12 +182,13 @@ pub(crate) struct SchemasDdlArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ExportCommand {
-    /// Turn a full export into snapshot tables and commit them as a baseline; interrupted, it
-    /// continues where it was
+    /// Turn a full export into snapshot tables and commit them as a baseline, or roll the last baseline
+    /// forward by incremental ones; interrupted, it continues where it was
     #[command(after_help = "Examples:\n  \
         dynalake export convert s3://bucket/AWSDynamoDB/01234567890123-abcdef01/ \
         --lake s3://bucket/lake --schemas schemas/ecommerce\n  \
-        dynalake export convert ./export --lake ./lake --schemas schemas/ecommerce --format json")]
+        dynalake export convert ./export --lake ./lake --schemas schemas/ecommerce --format json\n  \
+        dynalake export convert ./AWSDynamoDB/0179*-* --lake ./lake --schemas schemas/ecommerce")]
     Convert(ConvertArgs),
     /// Ask DynamoDB for an export, wait for it, convert and commit it
     #[cfg(feature = "cloud")]
@@ -205,8 +206,10 @@ pub(crate) enum ExportCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct ConvertArgs {
-    /// The export: a folder or `s3://…/AWSDynamoDB/<id>/`, or its manifest-summary.json
-    pub(crate) source: String,
+    /// One full export, or one or several incremental ones in any order: a folder or
+    /// `s3://…/AWSDynamoDB/<id>/`, or its manifest-summary.json
+    #[arg(required = true, value_name = "SOURCE")]
+    pub(crate) sources: Vec<String>,
     /// Lake to write to: a folder or `s3://bucket/prefix`
     #[arg(long, value_name = "URI")]
     pub(crate) lake: String,
@@ -225,8 +228,8 @@ pub(crate) struct ConvertArgs {
     /// Folder for objects under construction (else the system's temporary folder)
     #[arg(long, value_name = "DIR")]
     pub(crate) spool: Option<PathBuf>,
-    /// Start over where the lake holds this export converted with other schemas: until that is
-    /// done readers take the baseline before it
+    /// Start over where the lake holds this export converted with other schemas, or the baseline that
+    /// these exports were rolled into: until that is done readers take the baseline before it
     #[arg(long)]
     pub(crate) replace: bool,
     /// Leave the tables unpublished: readers do not take them until the same command is run without

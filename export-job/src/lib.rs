@@ -35,6 +35,7 @@ mod worker;
 pub use commit::commit_export;
 pub use convert::convert;
 pub use error::{ExportError, RefusalKind};
+pub use locate::read_summary;
 pub use options::{ConvertOptions, NoProgress, Progress};
 pub use report::ConvertReport;
 pub use source::Source;

@@ -39,10 +39,20 @@ pub(crate) struct Located {
     pub(crate) address: String,
 }
 
-/// Reads and verifies the manifests and finds the data files. `table` is the table that the schemas
-/// are for, if they name one.
-pub(crate) async fn open(source: &Source, table: Option<&str>) -> Result<Export, ExportError> {
-    let mut warnings = Vec::new();
+/// Reads and verifies the summary of an export, to see what it is. `table` is the table that the
+/// schemas are for, if they name one.
+///
+/// # Errors
+/// There is no export, its summary is not what AWS writes, or it is one of another table.
+pub async fn read_summary(source: &Source, table: Option<&str>) -> Result<Summary, ExportError> {
+    summary(source, table, &mut Vec::new()).await
+}
+
+async fn summary(
+    source: &Source,
+    table: Option<&str>,
+    warnings: &mut Vec<String>,
+) -> Result<Summary, ExportError> {
     let summary_key = source.key(SUMMARY_NAME);
     let address = source.address(&summary_key);
     let bytes = source.store().get(&summary_key).await?.ok_or_else(|| {
@@ -54,7 +64,7 @@ pub(crate) async fn open(source: &Source, table: Option<&str>) -> Result<Export,
              an export that still runs has none yet",
         )
     })?;
-    verify(source, &summary_key, &bytes, &mut warnings).await?;
+    verify(source, &summary_key, &bytes, warnings).await?;
     let summary = Summary::parse(&bytes, &address)?;
     if let Some(table) = table
         && table != summary.table
@@ -69,6 +79,14 @@ pub(crate) async fn open(source: &Source, table: Option<&str>) -> Result<Export,
             "give an export of that table, or the folder with this table's schemas",
         ));
     }
+    Ok(summary)
+}
+
+/// Reads and verifies the manifests and finds the data files. `table` is the table that the schemas
+/// are for, if they name one.
+pub(crate) async fn open(source: &Source, table: Option<&str>) -> Result<Export, ExportError> {
+    let mut warnings = Vec::new();
+    let summary = summary(source, table, &mut warnings).await?;
     let (files_key, bytes) = files_manifest(source, &summary).await?;
     verify(source, &files_key, &bytes, &mut warnings).await?;
     let files_address = source.address(&files_key);

@@ -209,7 +209,12 @@ impl<'a> Worker<'a> {
             line: number,
         };
         let at = self.job.summary.kind.at_ms();
-        let entry = QuarantineEntry::new(reject, self.origin, origin, at, line.to_vec());
+        // Says of what form the payload is, for its replay.
+        let source = match self.job.plan.kind {
+            StateKind::Incremental => Origin::IncrementalExport,
+            StateKind::Full | StateKind::Rolled | StateKind::Rebased => Origin::FullExport,
+        };
+        let entry = QuarantineEntry::new(reject, source, origin, at, line.to_vec());
         self.quarantined.push(entry);
         self.quarantined_bytes += line.len();
         if self.quarantined_bytes >= QUARANTINE_BYTES {

@@ -17,6 +17,7 @@ mod export;
 #[cfg(test)]
 mod help;
 #[cfg(test)]
+mod incremental;
 mod inspect;
 #[cfg(test)]
 mod quarantine;

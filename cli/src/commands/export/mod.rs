@@ -1,5 +1,7 @@
-//! `dynalake export convert SOURCE`: a full export becomes snapshot tables and a baseline.
+//! `dynalake export convert SOURCE...`: a full export becomes snapshot tables and a baseline, or
+//! incremental ones roll the baseline before them forward.
 
+mod incremental;
 mod progress;
 #[cfg(feature = "cloud")]
 pub(super) mod request;
@@ -7,12 +9,16 @@ pub(super) mod request;
 use std::path::Path;
 use std::sync::Arc;
 
+use dynalake_export_job::manifest::{ExportKind, Summary};
+use dynalake_export_job::report::TableOutcome;
+use dynalake_export_job::state::StateKind;
 use dynalake_export_job::{
     ConvertOptions, ConvertReport, ExportError, Progress, RefusalKind, Source, commit_export,
-    convert,
+    convert, read_summary,
 };
 use dynalake_pipeline::audit::{AuditReport, Verdict, report_key};
 use dynalake_pipeline::baseline::{self, CommitOutcome};
+use dynalake_pipeline::pipeline::Secrets;
 use dynalake_pipeline::publish;
 use dynalake_pipeline::store::{LakeUri, Store};
 use dynalake_schemas::Catalog;
@@ -52,22 +58,73 @@ enum Baseline {
     NotCommitted,
 }
 
+/// What every step of a conversion needs.
+struct Work<'a> {
+    args: &'a ConvertArgs,
+    world: &'a World,
+    catalog: Arc<Catalog>,
+    secrets: Secrets,
+    store: Store,
+}
+
+impl Baseline {
+    /// What became of the baseline of this label.
+    fn words(self, label: &str) -> String {
+        match self {
+            Self::Committed => format!("committed as baseline {label}"),
+            Self::Unchanged => format!("is baseline {label} already"),
+            Self::NotCommitted => {
+                "not committed: readers take it once this is run without `--no-commit`".to_owned()
+            }
+        }
+    }
+}
+
 pub(super) async fn run(args: &ConvertArgs, world: &World, printer: &mut Printer) -> Outcome {
     let catalog = catalog::load(&args.schemas)?;
     let secrets = catalog::secrets(world)?;
-    let source = source(args).await?;
+    let mut exports = Vec::new();
+    for text in &args.sources {
+        let source = source(args, text).await?;
+        let summary = read_summary(&source, catalog.source.table.as_deref()).await;
+        exports.push((source, summary.map_err(failure)?));
+    }
     let store = lake::writable(&args.lake, &args.s3).await?;
+    let work = Work {
+        args,
+        world,
+        catalog,
+        secrets,
+        store,
+    };
+    let is_full = |summary: &Summary| matches!(summary.kind, ExportKind::Full { .. });
+    match exports.as_slice() {
+        [(source, summary)] if is_full(summary) => full(&work, source, printer).await,
+        several if several.iter().any(|(_, summary)| is_full(summary)) => Err(Failure::usage(
+            "a full export is a baseline of its own, and is converted alone",
+        )
+        .hint("convert full exports one by one; incremental ones may be given together")),
+        windows => incremental::run(&work, windows, printer).await,
+    }
+}
+
+/// Converts one export, of whatever kind, with its progress shown.
+async fn converted(
+    work: &Work<'_>,
+    source: &Source,
+    printer: &mut Printer,
+) -> Outcome<ConvertReport> {
     let bar = printer.is_watched().then(|| Arc::new(Bar::new()));
     let progress: Arc<dyn Progress> = match &bar {
         Some(bar) => Arc::<Bar>::clone(bar),
         None => Arc::new(Lines::default()),
     };
     let outcome = convert(
-        &source,
-        &store,
-        Arc::clone(&catalog),
-        &secrets,
-        &options(args, world),
+        source,
+        &work.store,
+        Arc::clone(&work.catalog),
+        &work.secrets,
+        &options(work.args, work.world),
         progress,
     )
     .await;
@@ -78,23 +135,15 @@ pub(super) async fn run(args: &ConvertArgs, world: &World, printer: &mut Printer
     for warning in &report.warnings {
         printer.warning(warning);
     }
-    let baseline = commit(args, world, &store, &report, printer).await?;
-    let audit = audit(
-        args,
-        world,
-        &store,
-        &catalog,
-        &report.label,
-        baseline,
-        printer,
-    )
-    .await?;
-    if !args.no_commit {
-        let location = super::duckdb::location(&args.lake, &args.s3, world)?;
-        if publish::refresh_lake_sql(&store, &catalog, &location).await? {
-            printer.note(format!("{} written anew", store.address(publish::LAKE_SQL)));
-        }
-    }
+    Ok(report)
+}
+
+async fn full(work: &Work<'_>, source: &Source, printer: &mut Printer) -> Outcome {
+    let args = work.args;
+    let report = converted(work, source, printer).await?;
+    let baseline = commit(work, &report.export_id, printer).await?;
+    let audit = audit(work, &report.label, baseline, printer).await?;
+    publish(work, printer).await?;
     match args.format {
         Format::Json => printer.json(&Converted {
             report: &report,
@@ -103,14 +152,7 @@ pub(super) async fn run(args: &ConvertArgs, world: &World, printer: &mut Printer
         })?,
         Format::Table => {
             print(&report, printer)?;
-            printer.line(match baseline {
-                Baseline::Committed => format!("committed as baseline {}", report.label),
-                Baseline::Unchanged => format!("is baseline {} already", report.label),
-                Baseline::NotCommitted => {
-                    "not committed: readers take it once this is run without `--no-commit`"
-                        .to_owned()
-                }
-            })?;
+            printer.line(baseline.words(&report.label))?;
             if report.quarantined > 0 {
                 printer.note(format!("see why: `dynalake quarantine show {}`", args.lake));
             }
@@ -120,17 +162,12 @@ pub(super) async fn run(args: &ConvertArgs, world: &World, printer: &mut Printer
 }
 
 /// Commits the export, unless told not to, and says which baseline readers take.
-async fn commit(
-    args: &ConvertArgs,
-    world: &World,
-    store: &Store,
-    report: &ConvertReport,
-    printer: &mut Printer,
-) -> Outcome<Baseline> {
-    if args.no_commit {
+async fn commit(work: &Work<'_>, export_id: &str, printer: &mut Printer) -> Outcome<Baseline> {
+    if work.args.no_commit {
         return Ok(Baseline::NotCommitted);
     }
-    let committed = commit_export(store, &report.export_id, &holder(world), world.now).await;
+    let (store, world) = (&work.store, work.world);
+    let committed = commit_export(store, export_id, &holder(world), world.now).await;
     let (record, outcome) = committed.map_err(failure)?;
     let current = baseline::current(store, None).await?;
     if let Some(newer) = current.filter(|current| current.label != record.label) {
@@ -148,14 +185,18 @@ async fn commit(
 /// Compares a baseline that was just committed with what the lake said before it. A difference is no
 /// failure of the conversion: the baseline repairs it. But it is said, aloud.
 async fn audit(
-    args: &ConvertArgs,
-    world: &World,
-    store: &Store,
-    catalog: &Catalog,
+    work: &Work<'_>,
     label: &str,
     baseline: Baseline,
     printer: &mut Printer,
 ) -> Outcome<Option<AuditReport>> {
+    let Work {
+        args,
+        world,
+        catalog,
+        store,
+        ..
+    } = work;
     let due = match baseline {
         Baseline::Committed => true,
         // An earlier run was stopped between the commit and its audit.
@@ -185,8 +226,21 @@ async fn audit(
     Ok(Some(report))
 }
 
-async fn source(args: &ConvertArgs) -> Outcome<Source> {
-    match lake::parse(&args.source)? {
+/// Writes the local views anew, where the lake has them.
+async fn publish(work: &Work<'_>, printer: &mut Printer) -> Outcome<()> {
+    if work.args.no_commit {
+        return Ok(());
+    }
+    let location = super::duckdb::location(&work.args.lake, &work.args.s3, work.world)?;
+    if publish::refresh_lake_sql(&work.store, &work.catalog, &location).await? {
+        let script = work.store.address(publish::LAKE_SQL);
+        printer.note(format!("{script} written anew"));
+    }
+    Ok(())
+}
+
+async fn source(args: &ConvertArgs, text: &str) -> Outcome<Source> {
+    match lake::parse(text)? {
         LakeUri::Local(path) => Source::local(Path::new(&path)).map_err(failure),
         LakeUri::S3 { bucket, prefix } => {
             // The whole bucket: data files may lie beside the folder of the manifests.
@@ -281,16 +335,20 @@ fn print(report: &ConvertReport, printer: &mut Printer) -> Outcome<()> {
         ]);
     }
     printer.table(&sheet)?;
-    let rows: u64 = report
-        .tables
-        .values()
-        .map(|outcome| outcome.counts.rows)
-        .sum();
-    printer.line(format!(
-        "{} items = {} rows + {} in quarantine",
-        number(report.items),
-        number(rows),
-        number(report.quarantined)
-    ))?;
+    let sum = |of: fn(&TableOutcome) -> u64| report.tables.values().map(of).sum::<u64>();
+    let tombstones = sum(|outcome| outcome.counts.extra_tombstones);
+    let rows = sum(|outcome| outcome.counts.rows) - tombstones;
+    let (items, in_quarantine) = (number(report.items), number(report.quarantined));
+    let rows = number(rows);
+    match report.kind {
+        StateKind::Incremental => printer.line(format!(
+            "{items} changes = {rows} rows + {in_quarantine} in quarantine, and {} tombstones in \
+             tables that items may have left",
+            number(tombstones)
+        ))?,
+        _ => printer.line(format!(
+            "{items} items = {rows} rows + {in_quarantine} in quarantine"
+        ))?,
+    }
     quarantine_lines(&report.quarantine_reasons, printer)
 }

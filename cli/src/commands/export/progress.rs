@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use dynalake_export_job::Progress;
+use dynalake_export_job::roll::Watch;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::output::{bytes, number};
@@ -92,6 +93,54 @@ impl Progress for Lines {
                 number(files)
             ));
         }
+    }
+}
+
+/// A bar over the rows of the table that is merged.
+pub(super) struct RollBar(ProgressBar);
+
+impl RollBar {
+    pub(super) fn new() -> Self {
+        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden());
+        // A pattern that cannot be parsed leaves the default one.
+        if let Ok(style) = ProgressStyle::with_template(
+            "{wide_bar} {human_pos} of {human_len} rows of {msg}, {eta} left",
+        ) {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Self(bar)
+    }
+
+    /// Takes the bar off the terminal.
+    pub(super) fn clear(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
+impl Watch for RollBar {
+    fn table(&self, table: &str, base_rows: u64, window_rows: u64) {
+        self.0.reset();
+        self.0.set_length(base_rows + window_rows);
+        self.0.set_message(format!("`{table}`"));
+        self.0.set_draw_target(ProgressDrawTarget::stderr());
+    }
+
+    fn advanced(&self, rows: u64) {
+        self.0.inc(rows);
+    }
+}
+
+/// A line on stderr per table that is merged.
+pub(super) struct RollLines;
+
+impl Watch for RollLines {
+    fn table(&self, table: &str, base_rows: u64, window_rows: u64) {
+        say(&format!(
+            "rolling `{table}`: {} rows of the baseline, {} of windows",
+            number(base_rows),
+            number(window_rows)
+        ));
     }
 }
 

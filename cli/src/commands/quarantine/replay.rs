@@ -4,16 +4,17 @@
 //! deleted. Broken off anywhere, the next run writes the same rows to the same keys.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use dynalake_export_job::line;
+use dynalake_pipeline::baseline;
 use dynalake_pipeline::encode::encode_batch;
 use dynalake_pipeline::layout;
 use dynalake_pipeline::pipeline::{Partitioning, Pipeline, Secrets, TableBatch};
 use dynalake_pipeline::quarantine::{QuarantineEntry, RecordOrigin};
-use dynalake_pipeline::record::{ChangeRecord, Origin};
+use dynalake_pipeline::record::{ChangeRecord, Operation, Origin};
 use dynalake_pipeline::reject::{ReasonCode, Reject};
 use dynalake_pipeline::store::Store;
 use dynalake_pipeline::stream::envelope::{OpenEvent, read_records};
@@ -75,11 +76,14 @@ pub(super) async fn run(
         dry_run: args.dry_run,
         objects: Vec::new(),
     };
+    let baselines = baseline::list(&store).await?;
+    let baselines: BTreeSet<String> = baselines.into_iter().map(|record| record.label).collect();
     for object in objects(&store, &args.objects).await? {
         let replay = Replay {
             catalog: &catalog,
             secrets: &secrets,
             key: &object.key,
+            baselines: &baselines,
         };
         let entries = entries(&store, &object.key).await?;
         let (mut outcome, batches) = replay.decode(&entries)?;
@@ -108,6 +112,8 @@ struct Replay<'a> {
     catalog: &'a Arc<Catalog>,
     secrets: &'a Secrets,
     key: &'a str,
+    /// Labels of the committed baselines.
+    baselines: &'a BTreeSet<String>,
 }
 
 impl Replay<'_> {
@@ -157,6 +163,16 @@ impl Replay<'_> {
         entry: &QuarantineEntry,
         pipelines: &mut BTreeMap<Target, Pipeline>,
     ) -> Outcome<Result<(), Reject>> {
+        if entry.source == Origin::IncrementalExport {
+            // Its item belongs into the baseline at the end of its window, if there is one.
+            let label = layout::export_label(entry.at);
+            if !label.is_some_and(|label| self.baselines.contains(&label)) {
+                return Ok(Err(malformed(
+                    "no baseline ends with this incremental export: convert it again with \
+                     `dynalake export convert --replace`, together with those that were rolled with it",
+                )));
+            }
+        }
         let (target, partitioning) = match &entry.origin {
             RecordOrigin::Stream { .. } => (Target::Changes, Partitioning::ByDay),
             RecordOrigin::Export { export_id, .. } => match layout::export_label(entry.at) {
@@ -180,6 +196,10 @@ impl Replay<'_> {
         };
         Ok(match &entry.origin {
             RecordOrigin::Stream { arn } => push_stream(entry, arn.as_deref(), pipeline),
+            RecordOrigin::Export { .. } if entry.source == Origin::IncrementalExport => {
+                line::change(&entry.payload, entry.at)
+                    .and_then(|record| replayed_change(record, entry.at, pipeline))
+            }
             RecordOrigin::Export { .. } => line::snapshot(&entry.payload, entry.at)
                 .and_then(|record| replayed(record, pipeline)),
         })
@@ -253,6 +273,27 @@ fn replayed(record: ChangeRecord<'_>, pipeline: &mut Pipeline) -> Result<(), Rej
             ..record
         })
         .map(|_rows| ())
+}
+
+/// A change of an incremental export, as the item of the baseline that it led to. A delete leaves
+/// nothing, as in the baseline.
+fn replayed_change(
+    record: ChangeRecord<'_>,
+    at: i64,
+    pipeline: &mut Pipeline,
+) -> Result<(), Reject> {
+    if record.new_image.is_none() {
+        return Ok(());
+    }
+    let operation = Operation::Snapshot;
+    replayed(
+        ChangeRecord {
+            operation,
+            at,
+            ..record
+        },
+        pipeline,
+    )
 }
 
 fn malformed(message: &str) -> Reject {

@@ -92,24 +92,20 @@ async fn convert(
     world: &World,
     printer: &mut Printer,
 ) -> Outcome {
-    let mut exit = Exit::Ok;
-    for source in record.sources() {
-        let args = ConvertArgs {
-            source,
-            lake: errand.lake.to_owned(),
-            schemas: errand.schemas.to_owned(),
-            workers: errand.conversion.workers,
-            memory_mb: errand.conversion.memory_mb,
-            target_mb: None,
-            spool: errand.conversion.spool.clone(),
-            replace: false,
-            no_commit: errand.conversion.no_commit,
-            format: errand.conversion.report,
-            s3: errand.s3.clone(),
-        };
-        exit = super::run(&args, world, printer).await?;
-    }
-    Ok(exit)
+    let args = ConvertArgs {
+        sources: record.sources(),
+        lake: errand.lake.to_owned(),
+        schemas: errand.schemas.to_owned(),
+        workers: errand.conversion.workers,
+        memory_mb: errand.conversion.memory_mb,
+        target_mb: None,
+        spool: errand.conversion.spool.clone(),
+        replace: false,
+        no_commit: errand.conversion.no_commit,
+        format: errand.conversion.report,
+        s3: errand.s3.clone(),
+    };
+    super::run(&args, world, printer).await
 }
 
 fn resume_command(lake: &str, id: &str, schemas: &Path) -> String {
