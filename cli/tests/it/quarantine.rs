@@ -259,3 +259,84 @@ fn an_object_whose_records_all_became_rows_leaves_quarantine() {
         (&3_000_000_000_u64.into(), &"e2".into())
     );
 }
+
+/// The old image of the last record is already of the entity that could not hold the one before it.
+#[test]
+fn an_item_that_moved_into_quarantine_is_no_ghost_in_the_table_that_it_left() {
+    let world = World::new();
+    world.write(
+        "schemas/lake.toml",
+        "database = \"x\"\n[source]\npartition_key = \"PK\"\n",
+    );
+    for (name, column) in [
+        ("lead", "age = \"int\""),
+        (
+            "client",
+            "age = { type = \"int\", on_mismatch = \"quarantine\" }",
+        ),
+    ] {
+        world.write(
+            &format!("schemas/{name}.toml"),
+            format!(
+                "entity = \"{name}\"\ntable = \"{name}s\"\n[match]\nattributes = {{ kind = \"{name}\" }}\n\
+                 [columns]\n{column}\n"
+            ),
+        );
+    }
+    let lead = r#""kind":{"S":"lead"}"#;
+    let client = r#""kind":{"S":"client"},"age":{"S":"seven"}"#;
+    let deliver = |number: u64, name: &str, old: &str, new: &str| {
+        let image = |label: &str, attributes: &str| match attributes {
+            "" => String::new(),
+            some => format!(r#","{label}":{{"PK":{{"S":"P#1"}},{some}}}"#),
+        };
+        let event = format!(
+            r#"{{"Records":[{{"eventID":"e{number}","eventName":"{name}","eventSource":"aws:dynamodb","dynamodb":{{"ApproximateCreationDateTime":{},"Keys":{{"PK":{{"S":"P#1"}}}}{}{},"SequenceNumber":"10000000000000000000{number}","StreamViewType":"NEW_AND_OLD_IMAGES"}},"eventSourceARN":"arn:aws:dynamodb:eu-west-1:123456789012:table/x/stream/2026-05-01T00:00:00.000"}}]}}"#,
+            MAY_1 / 1000,
+            image("OldImage", old),
+            image("NewImage", new),
+        );
+        world.write("event.json", event);
+        world.run(&[
+            "replay",
+            "event.json",
+            "--lake",
+            "lake",
+            "--schemas",
+            "schemas",
+        ])
+    };
+    let rows = |table: &str| {
+        let args = [
+            "current",
+            "lake",
+            table,
+            "--schemas",
+            "schemas",
+            "--format",
+            "json",
+        ];
+        let rows = world.run(&args).exits(0).json();
+        rows.as_array().unwrap().len()
+    };
+    deliver(1, "INSERT", "", lead).exits(0);
+    assert_eq!((rows("leads"), rows("clients")), (1, 0));
+    let quarantined = deliver(2, "MODIFY", lead, client);
+    assert!(
+        quarantined.out.contains("quarantined, mismatch: 1"),
+        "{quarantined:?}"
+    );
+    assert_eq!((rows("leads"), rows("clients")), (0, 0));
+    deliver(3, "REMOVE", client, "").exits(0);
+    assert_eq!((rows("leads"), rows("clients")), (0, 0));
+    // What comes back from quarantine finds its place behind the delete.
+    world.write(
+        "schemas/client.toml",
+        "entity = \"client\"\ntable = \"clients\"\n[match]\nattributes = { kind = \"client\" }\n\
+         [columns]\nage = \"int\"\n",
+    );
+    world
+        .run(&["quarantine", "replay", "lake", "--schemas", "schemas"])
+        .exits(0);
+    assert_eq!((rows("leads"), rows("clients")), (0, 0));
+}
