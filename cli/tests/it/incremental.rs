@@ -137,6 +137,34 @@ fn an_item_of_the_last_window_is_replayed_into_its_baseline() {
 }
 
 #[test]
+fn what_comes_back_into_a_baseline_that_was_rolled_forward_is_said_to_be_left_behind() {
+    let world = World::new();
+    shop_schemas(&world);
+    let items = [order(1, ""), order(3, r#","quantity":{"S":"many"}"#)];
+    let spec = ExportSpec::new("shop", MAY_1);
+    let full = write_full_export(&world.path("bucket"), &spec, items).unwrap();
+    convert(&world, &[full.to_str().unwrap()], &[]).exits(0);
+    let source = window(&world, 0, 1, &[effect(4, None, Some(""))]);
+    convert(&world, &[&source], &[]).exits(0);
+    assert_eq!(orders(&world), "1 4");
+    let toml = std::fs::read_to_string(world.path("schemas/order.toml")).unwrap();
+    let quantity = "{ type = \"int\", on_mismatch = \"quarantine\" }";
+    world.write("schemas/order.toml", toml.replace(quantity, "\"int\""));
+    let replay = ["quarantine", "replay", "lake", "--schemas", "schemas"];
+    let run = world.run(&replay).exits(1);
+    for part in [
+        "came back into baseline 20260501T000000Z",
+        "baseline 20260501T010000Z, which was rolled forward",
+        "--replace",
+    ] {
+        assert!(run.err.contains(part), "{part}: {run:#?}");
+    }
+    assert_eq!(orders(&world), "1 4");
+    convert(&world, &[&source], &["--replace"]).exits(0);
+    assert_eq!(orders(&world), "1 3 4");
+}
+
+#[test]
 fn a_missing_window_is_told_with_the_command_and_nothing_is_converted() {
     let (world, [_, second]) = world();
     let run = convert(&world, &[&second], &[]).exits(1);

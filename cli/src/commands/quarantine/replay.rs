@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use dynalake_export_job::line;
-use dynalake_pipeline::baseline;
+use dynalake_pipeline::baseline::{self, BaselineKind, BaselineRecord};
 use dynalake_pipeline::encode::encode_batch;
 use dynalake_pipeline::layout;
 use dynalake_pipeline::pipeline::{Partitioning, Pipeline, Secrets, TableBatch};
@@ -76,8 +76,9 @@ pub(super) async fn run(
         dry_run: args.dry_run,
         objects: Vec::new(),
     };
-    let baselines = baseline::list(&store).await?;
-    let baselines: BTreeSet<String> = baselines.into_iter().map(|record| record.label).collect();
+    let records = baseline::list(&store).await?;
+    let baselines: BTreeSet<String> = records.iter().map(|record| record.label.clone()).collect();
+    let mut left_behind = BTreeSet::new();
     for object in objects(&store, &args.objects).await? {
         let replay = Replay {
             catalog: &catalog,
@@ -87,6 +88,13 @@ pub(super) async fn run(
         };
         let entries = entries(&store, &object.key).await?;
         let (mut outcome, batches) = replay.decode(&entries)?;
+        for (target, _) in &batches {
+            if let Target::Snapshot { label, .. } = target
+                && let Some(rolled) = rolled_from(&records, label)
+            {
+                left_behind.insert((label.clone(), rolled.label.clone()));
+            }
+        }
         if !args.dry_run {
             replay.put(&store, &batches).await?;
             if outcome.remaining.is_empty() {
@@ -100,11 +108,32 @@ pub(super) async fn run(
         Format::Table if report.objects.is_empty() => printer.note("nothing is in quarantine"),
         Format::Table => print(&report, printer)?,
     }
+    for (label, rolled) in &left_behind {
+        printer.warning(format!(
+            "items came back into baseline {label}, but baseline {rolled}, which was rolled forward from \
+             it before, does not have them: take a full export, or convert the incremental exports \
+             since {label} again with `--replace`"
+        ));
+    }
     let remains = report
         .objects
         .iter()
         .any(|object| !object.remaining.is_empty());
-    Ok(if remains { Exit::Findings } else { Exit::Ok })
+    Ok(if remains || !left_behind.is_empty() {
+        Exit::Findings
+    } else {
+        Exit::Ok
+    })
+}
+
+/// The newest baseline that was rolled forward from this one, step by step. `records` are sorted by
+/// time.
+fn rolled_from<'r>(records: &'r [BaselineRecord], label: &str) -> Option<&'r BaselineRecord> {
+    records
+        .iter()
+        .skip_while(|record| record.label.as_str() <= label)
+        .take_while(|record| record.kind == BaselineKind::Rolled)
+        .last()
 }
 
 /// The replay of one quarantine object.
