@@ -109,7 +109,8 @@ impl MiniStack {
 }
 
 impl DynamoClient {
-    /// Calls an operation: `DynamoDB_20120810.PutItem`, `DynamoDBStreams_20120810.GetRecords`.
+    /// Calls an operation: `DynamoDB_20120810.PutItem`, `DynamoDBStreams_20120810.GetRecords`,
+    /// `AmazonAthena.StartQueryExecution`.
     ///
     /// # Errors
     /// What the server refused. A broken connection is a panic.
@@ -263,11 +264,19 @@ fn launch(program: &Path) -> Option<MiniStack> {
     let script = r#"folder=$1; shift; "$@" </dev/null & server=$!
         while kill -0 $server 2>/dev/null && read -r line; do :; done
         kill -9 $server; wait $server; rm -rf "$folder""#;
-    let mut guard = Command::new("sh")
+    let mut command = Command::new("sh");
+    // Functions inherit the server's environment, and ours refuse variables that they do not know.
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("DYNALAKE_") {
+            command.env_remove(name);
+        }
+    }
+    let mut guard = command
         .args(["-c", script, "sh"])
         .arg(&folder)
         .arg(program)
         .env("GATEWAY_PORT", &port)
+        .env("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{port}"))
         .env("BIND_HOST", "127.0.0.1")
         .env("LOG_LEVEL", "WARNING")
         // An export is done when it is first looked at.

@@ -1,6 +1,6 @@
 """Reads {"template", "facts"} from stdin; writes what is wrong, or with `mutants` what was not noticed.
 
-With `ministack URL` it reads a template and writes it for MiniStack at that address.
+With `ministack URL LAYERS` it reads a template and writes it for MiniStack at that address.
 `facts` is what the binaries say of themselves: `metrics`, `variables`, `handlers`.
 """
 
@@ -13,7 +13,7 @@ from . import judge, ministack, mutants, tree
 def main():
     if sys.argv[1:2] == ["ministack"]:
         template = tree.load(sys.stdin.read())
-        json.dump(ministack.adapted(template, sys.argv[2]), sys.stdout)
+        json.dump(ministack.adapted(template, *sys.argv[2:]), sys.stdout)
         return
     job = json.load(sys.stdin)
     template = tree.load(job["template"])
@@ -25,7 +25,9 @@ def main():
     else:
         answer = judge.everything(template, job["facts"])
         for other in job.get("others", []):
-            answer += judge.lint(tree.load(other))
+            other = tree.load(other)
+            # A Serverless service has its template inside.
+            answer += judge.lint(other.get("resources", other))
     json.dump(answer, sys.stdout)
 
 

@@ -69,7 +69,7 @@ pub(crate) fn facts() -> Value {
     export_job.push("DYNALAKE_WORK");
     json!({
         "metrics": metrics,
-        "handlers": ["stream", "export", "compact"],
+        "handlers": ["stream", "plan", "convert", "commit", "audit", "roll", "windows", "compact", "publish"],
         "variables": {"stream": stream, "export-job": export_job},
     })
 }

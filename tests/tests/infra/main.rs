@@ -1,5 +1,7 @@
 //! The deployment: its template before judges, its tables against the files, and deployed.
 
 mod columns;
+mod examples;
 mod facts;
 mod judged;
+mod scripts;
