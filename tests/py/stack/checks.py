@@ -3,7 +3,7 @@
 import json
 import re
 
-from .tree import ACCOUNT
+from .tree import ACCOUNT, REGION
 
 RECORD_LIFE_S = 86_400
 
@@ -48,6 +48,16 @@ def buckets(stack):
         wanted = [stack.arn(name), stack.arn(name) + "/*"]
         if not any(is_tls_only(statement, wanted) for statement in statements):
             yield f"{name}: can be reached without TLS"
+    lake, readers = stack.arn("LakeBucket"), stack.parameters["ReaderAccounts"]
+    rows = [f"{lake}/changes/*", f"{lake}/snapshot/*"]
+    for _, one in stack.of_type("AWS::S3::BucketPolicy"):
+        for statement in one["PolicyDocument"]["Statement"]:
+            if statement["Effect"] == "Deny":
+                continue
+            finds = statement["Action"] == ["s3:ListBucket", "s3:GetBucketLocation"]
+            reads = statement["Action"] == "s3:GetObject" and statement["Resource"] == rows
+            if statement["Principal"] != {"AWS": readers} or not (finds or reads):
+                yield f"{one['Bucket']}: lets others do more than read rows"
     for rule in stack.properties("LakeBucket")["LifecycleConfiguration"]["Rules"]:
         if "ExpirationInDays" in rule or "Transitions" in rule:
             yield f"LakeBucket: the rule {rule['Id']} takes rows away"
@@ -79,7 +89,12 @@ def keys(stack):
             principal = statement["Principal"]
             if principal == {"AWS": f"arn:aws:iam::{ACCOUNT}:root"}:
                 continue
-            if "Service" not in principal or "Condition" not in statement:
+            # Readers in other accounts may decrypt what S3 gives them, and nothing else.
+            reader = statement["Action"] == "kms:Decrypt" and statement.get("Condition") == {
+                "StringEquals": {"kms:ViaService": f"s3.{REGION}.amazonaws.com"}
+            }
+            others = principal == {"AWS": stack.parameters["ReaderAccounts"]} and reader
+            if not others and ("Service" not in principal or "Condition" not in statement):
                 yield f"{name}.{statement['Sid']}: lets others use the key"
             if any("*" in action for action in statement["Action"]):
                 yield f"{name}.{statement['Sid']}: an action has a wildcard"
@@ -109,9 +124,7 @@ def functions(stack, facts):
             yield f"{name}: DYNALAKE_SOURCE_TABLE is not the table"
         if variables.get("DYNALAKE_DATABASE", "") != stack.parameters["DatabaseName"]:
             yield f"{name}: DYNALAKE_DATABASE is not the database"
-        if name != "CompactFunction" and "{{resolve:secretsmanager:arn:" not in variables.get(
-            "DYNALAKE_HMAC_KEY", ""
-        ):
+        if "{{resolve:secretsmanager:arn:" not in variables.get("DYNALAKE_HMAC_KEY", ""):
             yield f"{name}: the key of the digests is missing"
         if "ReservedConcurrentExecutions" in one:
             yield f"{name}: reserved concurrency fails in new accounts"

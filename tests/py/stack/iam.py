@@ -117,7 +117,7 @@ def needed(stack):
     for place in ["snapshot/t/x", "deltas/t/x", "quarantine/dt=1/x", "state/lock.json"]:
         for action in ["PutObject", "AbortMultipartUpload", "DeleteObject"]:
             yield "ExportRole", f"s3:{action}", f"{lake}/{place}", {}
-    for place in ["changes/t/x", "snapshot/t/x", "deltas/t/x", "state/lock.json"]:
+    for place in ["changes/t/x", "snapshot/t/x", "deltas/t/x", "quarantine/x", "state/lock.json"]:
         yield "ExportRole", "s3:GetObject", f"{lake}/{place}", {}
     for bucket in [lake, work]:
         yield "ExportRole", "s3:ListBucket", bucket, {}

@@ -33,13 +33,20 @@ def arn(service, rest, region=REGION, account=ACCOUNT):
     return f"arn:aws:{service}:{region}:{account}:{rest}"
 
 
+def given(parameter, value):
+    """A parameter's value: a text, or of a list of texts each."""
+    if parameter["Type"] == "CommaDelimitedList":
+        return str(value).split(",")
+    return str(value)
+
+
 class Stack:
     """A template with its parameters: conditions decided, references and functions worked out."""
 
     def __init__(self, template, parameters):
         self.template = template
         self.parameters = {
-            name: str(parameters.get(name, body.get("Default", "")))
+            name: given(body, parameters.get(name, body.get("Default", "")))
             for name, body in template.get("Parameters", {}).items()
         }
         self.resources = {}
@@ -212,9 +219,10 @@ REQUIRED = {
     "ExportCodeKey": "export-job.zip",
     "SchemasKey": "schemas.zip",
 }
-# A deployment that leaves everything to the template, and one that brings everything along.
+# Deployments that leave everything to the template, that share rows, and that bring everything along.
 VARIANTS = {
     "defaults": REQUIRED,
+    "shared": REQUIRED | {"ReaderAccounts": "210987654321"},
     "own": REQUIRED
     | {
         "TableKmsKeyArn": arn("kms", "key/aaaaaaaa-0000-0000-0000-000000000000"),
@@ -223,6 +231,7 @@ VARIANTS = {
         "DatabaseName": "orders_test",
         "LakeBucketName": "orders-test-lake",
         "AlarmEmail": "who@example.com",
+        "ReaderAccounts": "210987654321,333333333333",
         "Architecture": "x86_64",
         "IncrementalExports": "ENABLED",
     },
