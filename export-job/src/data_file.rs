@@ -19,15 +19,25 @@ pub(crate) enum DataFileError {
     /// The place it is read from failed.
     #[error("{0}")]
     Source(io::Error),
+    /// There are no compressed bytes.
+    #[error("the file has no bytes; even one without items has 20")]
+    NoBytes,
     /// The compressed bytes end too early.
-    #[error("the gzip data ends too early, after line {line}")]
+    #[error("the gzip data ends too early, {}", place(*line))]
     Truncated { line: u64 },
     /// The compressed bytes are not gzip.
-    #[error("not gzip data, after line {line}: {message}")]
+    #[error("not gzip data {}: {message}", place(*line))]
     NotGzip { line: u64, message: String },
     /// No item is as long.
     #[error("line {line} is longer than {} MiB, which no item is", MAX_LINE / 1024 / 1024)]
     LongLine { line: u64 },
+}
+
+fn place(line: u64) -> String {
+    match line {
+        0 => "before its first line".to_owned(),
+        line => format!("after line {line}"),
+    }
 }
 
 /// What was read, once all of it was.
@@ -112,6 +122,8 @@ impl<R: Read> DataFileReader<R> {
         let line = self.number;
         if self.lines.get_ref().get_ref().get_ref().failed {
             DataFileError::Source(error)
+        } else if self.bytes() == 0 {
+            DataFileError::NoBytes
         } else if error.kind() == io::ErrorKind::UnexpectedEof {
             DataFileError::Truncated { line }
         } else {
@@ -204,10 +216,11 @@ mod tests {
         let file = gzip(b"{\"Item\":{}}\n{\"Item\":{}}\n");
         for end in 0..file.len() {
             let outcome = read(&file[..end]);
-            assert!(
-                matches!(outcome, Err(DataFileError::Truncated { .. })),
-                "cut at {end}: {outcome:?}"
-            );
+            let expected = match end {
+                0 => matches!(outcome, Err(DataFileError::NoBytes)),
+                _ => matches!(outcome, Err(DataFileError::Truncated { .. })),
+            };
+            assert!(expected, "cut at {end}: {outcome:?}");
         }
     }
 

@@ -16,8 +16,8 @@ pub enum RefusalKind {
     BadManifest,
     /// A manifest version that this program does not know.
     UnknownVersion,
-    /// Data files in Amazon Ion.
-    Ion,
+    /// Data files in another format than the manifest says.
+    OtherFormat,
     /// An incremental export.
     Incremental,
     /// A full export where an incremental one is needed.

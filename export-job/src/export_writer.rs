@@ -5,6 +5,7 @@
 //! of incremental exports are in `AWSDynamoDB/data/`, which all of them share. The same items give the
 //! same bytes.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -16,6 +17,8 @@ use flate2::{Compression, GzBuilder};
 use md5::{Digest, Md5};
 use serde::Serialize;
 
+use crate::format::DataFormat;
+use crate::ion::from_json;
 use crate::manifest::{ExportKind, ExportView, FILES_NAME, SUMMARY_NAME, hex};
 
 /// What an export says of itself.
@@ -29,6 +32,8 @@ pub struct ExportSpec {
     pub bucket: String,
     /// Prefix of the export's keys, as given at the request.
     pub prefix: Option<String>,
+    /// Format of the data files.
+    pub format: DataFormat,
     /// Number of data files; items are dealt out to them in turn. At least one is written.
     pub data_files: usize,
 }
@@ -50,6 +55,7 @@ impl ExportSpec {
             kind,
             bucket: "example-bucket".to_owned(),
             prefix: None,
+            format: DataFormat::Json,
             data_files: 1,
         }
     }
@@ -199,10 +205,11 @@ impl NetEffect {
     }
 }
 
-/// Writes a full export below `root`, which stands for the bucket, and gives the export's folder.
+/// Writes a full export below `root`, which stands for the bucket, and gives the export's folder. Apart
+/// from the format, the files of exports in JSON and Ion have the same names and lines.
 ///
 /// # Errors
-/// Those of the file system.
+/// Those of the file system; in Ion, also an item that DynamoDB could not have stored.
 pub fn write_full_export<I>(root: &Path, spec: &ExportSpec, items: I) -> io::Result<PathBuf>
 where
     I: IntoIterator,
@@ -246,7 +253,7 @@ pub fn write_lines(
     std::fs::write(folder.join("_started"), b"")?;
     let mut files = Vec::new();
     for _ in 0..spec.data_files.max(1) {
-        files.push(OpenFile::new());
+        files.push(OpenFile::new(spec.format));
     }
     let count = files.len();
     for (index, line) in lines.into_iter().enumerate() {
@@ -257,7 +264,7 @@ pub fn write_lines(
     let mut manifest = Vec::new();
     let mut total = 0;
     for (index, file) in files.into_iter().enumerate() {
-        let name = format!("{}.json.gz", spec.data_file_name(index));
+        let name = format!("{}{}", spec.data_file_name(index), spec.format.suffix());
         let key = format!("{}/{name}", spec.data_key());
         let (bytes, item_count) = file.finish()?;
         std::fs::write(data.join(&name), &bytes)?;
@@ -282,6 +289,19 @@ pub fn write_manifest(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()>
         folder.join(format!("{stem}.md5")),
         STANDARD.encode(Md5::digest(bytes)),
     )
+}
+
+/// A line, given in DynamoDB JSON, in the format of a data file; without a line feed.
+///
+/// # Errors
+/// A line that has no text in Ion.
+pub fn line_in(format: DataFormat, json: &str) -> io::Result<Cow<'_, str>> {
+    match format {
+        DataFormat::Json => Ok(Cow::Borrowed(json)),
+        DataFormat::Ion => from_json(json.as_bytes())
+            .map(Cow::Owned)
+            .map_err(|reject| io::Error::new(io::ErrorKind::InvalidInput, reject)),
+    }
 }
 
 /// Compresses lines as AWS does: one member, no time, no name, unknown system.
@@ -339,7 +359,7 @@ fn summary_text(spec: &ExportSpec, item_count: u64) -> SummaryText<'_> {
         manifest_files_key: format!("{}/{FILES_NAME}", spec.folder_key()),
         billed_size_bytes: 0,
         item_count,
-        output_format: "DYNAMODB_JSON",
+        output_format: spec.format.as_str(),
         output_view: view,
         export_type: view.map(|_| "INCREMENTAL_EXPORT"),
     }
@@ -354,20 +374,23 @@ fn encoder() -> GzEncoder<Vec<u8>> {
 
 struct OpenFile {
     gzip: GzEncoder<Vec<u8>>,
+    format: DataFormat,
     items: u64,
 }
 
 impl OpenFile {
-    fn new() -> Self {
+    fn new(format: DataFormat) -> Self {
         Self {
             gzip: encoder(),
+            format,
             items: 0,
         }
     }
 
     fn push(&mut self, line: &str) -> io::Result<()> {
         self.items += 1;
-        self.gzip.write_all(line.as_bytes())?;
+        self.gzip
+            .write_all(line_in(self.format, line)?.as_bytes())?;
         self.gzip.write_all(b"\n")
     }
 

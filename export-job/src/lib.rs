@@ -3,7 +3,7 @@
 //! ```text
 //! source ─ manifest (summary, files; checksums) ─ locate ─┐
 //!   per data file, in parallel:                           │
-//!   data_file (MD5 + gunzip + lines) ─ line ─ Pipeline ─ spool (Parquet on local disk)
+//!   data_file (MD5 + gunzip + lines) ─ format (Ion → JSON) ─ line ─ Pipeline ─ spool (Parquet on local disk)
 //!        verified (MD5, item count)? ─ put ─ state record ─┘
 //! all files done, totals equal? ─ complete.json ─ commit_export ─ state/baselines/<label>.json
 //! ```
@@ -18,6 +18,8 @@ pub mod convert;
 mod data_file;
 pub mod error;
 pub mod export_writer;
+pub mod format;
+mod ion;
 mod lake;
 pub mod line;
 mod locate;

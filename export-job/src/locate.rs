@@ -91,6 +91,7 @@ pub(crate) async fn open(source: &Source, table: Option<&str>) -> Result<Export,
     verify(source, &files_key, &bytes, &mut warnings).await?;
     let files_address = source.address(&files_key);
     let files = parse_files(&bytes, &files_address)?;
+    check_format(&summary, &files, &files_address)?;
     let listed = files
         .iter()
         .try_fold(0u64, |sum, file| sum.checked_add(file.item_count));
@@ -116,6 +117,23 @@ pub(crate) async fn open(source: &Source, table: Option<&str>) -> Result<Export,
         files,
         warnings,
     })
+}
+
+fn check_format(summary: &Summary, files: &[DataFile], address: &str) -> Result<(), ExportError> {
+    let Some(other) = files.iter().find(|file| file.format != summary.format) else {
+        return Ok(());
+    };
+    Err(ExportError::refused(
+        RefusalKind::OtherFormat,
+        address,
+        format!(
+            "it lists `{}` but `{SUMMARY_NAME}` says that the format is {}, whose files end in `{}`",
+            other.name,
+            summary.format.as_str(),
+            summary.format.suffix()
+        ),
+        "the manifests are not of one export; copy the export again",
+    ))
 }
 
 async fn files_manifest(

@@ -14,6 +14,7 @@ use md5::{Digest, Md5};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{ExportError, RefusalKind};
+use crate::format::DataFormat;
 
 /// Name of the summary in an export's folder.
 pub const SUMMARY_NAME: &str = "manifest-summary.json";
@@ -86,7 +87,7 @@ impl ExportKind {
     }
 }
 
-/// What `manifest-summary.json` says of an export in DynamoDB JSON.
+/// What `manifest-summary.json` says of an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
     /// The export's ARN.
@@ -107,6 +108,8 @@ pub struct Summary {
     pub s3_prefix: Option<String>,
     /// Key of `manifest-files.json` in the bucket that was exported to.
     pub manifest_files_key: String,
+    /// Format of the data files.
+    pub format: DataFormat,
     /// Items of the whole export.
     pub item_count: u64,
     /// Size that was billed, bytes.
@@ -120,6 +123,8 @@ pub struct DataFile {
     pub key: String,
     /// Last part of the key, unique in the export.
     pub name: String,
+    /// Its format, by its name.
+    pub format: DataFormat,
     /// Items in it.
     pub item_count: u64,
     /// MD5 of the gzip bytes.
@@ -166,6 +171,7 @@ impl Summary {
         })?;
         raw.refuse_unknown(file)?;
         let kind = raw.kind(file)?;
+        let format = raw.format(file)?;
         let field = |name: &str, value: Option<String>| {
             value
                 .filter(|text| !text.is_empty())
@@ -200,6 +206,7 @@ impl Summary {
             s3_bucket: raw.s3_bucket.filter(|bucket| !bucket.is_empty()),
             s3_prefix: raw.s3_prefix.filter(|prefix| !prefix.is_empty()),
             manifest_files_key: field("manifestFilesS3Key", raw.manifest_files_key)?,
+            format,
             item_count: raw.item_count.ok_or_else(|| missing(file, "itemCount"))?,
             billed_bytes: raw.billed_size_bytes.unwrap_or(0),
         })
@@ -224,20 +231,14 @@ impl RawSummary {
                 ));
             }
         }
-        match self.output_format.as_deref() {
-            Some("DYNAMODB_JSON") => Ok(()),
-            Some("ION") => Err(ExportError::refused(
-                RefusalKind::Ion,
-                file,
-                "the export's data files are in Amazon Ion",
-                "export the table again with export format DYNAMODB_JSON",
-            )),
-            Some(other) => Err(bad(
-                file,
-                format!("unknown `outputFormat` `{}`", shown(other)),
-            )),
-            None => Err(missing(file, "outputFormat")),
-        }
+        Ok(())
+    }
+
+    fn format(&self, file: &str) -> Result<DataFormat, ExportError> {
+        let name = self.output_format.as_deref();
+        let name = name.ok_or_else(|| missing(file, "outputFormat"))?;
+        DataFormat::of_manifest(name)
+            .ok_or_else(|| bad(file, format!("unknown `outputFormat` `{}`", shown(name))))
     }
 
     fn kind(&self, file: &str) -> Result<ExportKind, ExportError> {
@@ -310,8 +311,10 @@ pub fn parse_files(bytes: &[u8], file: &str) -> Result<Vec<DataFile>, ExportErro
         })?;
         let key = raw.key.ok_or_else(|| at("`dataFileS3Key` is missing"))?;
         let name = data_file_name(&key)
-            .ok_or_else(|| at("`dataFileS3Key` is not the key of a `.gz` file"))?
+            .ok_or_else(|| at("`dataFileS3Key` is not the key of a data file"))?
             .to_owned();
+        let format = DataFormat::of_file(&name)
+            .ok_or_else(|| at("`dataFileS3Key` ends neither in `.json.gz` nor in `.ion.gz`"))?;
         let md5 = raw
             .md5_checksum
             .ok_or_else(|| at("`md5Checksum` is missing"))?;
@@ -323,6 +326,7 @@ pub fn parse_files(bytes: &[u8], file: &str) -> Result<Vec<DataFile>, ExportErro
         files.push(DataFile {
             key,
             name,
+            format,
             item_count,
             md5,
         });

@@ -19,6 +19,7 @@ use tempfile::TempDir;
 
 use crate::data_file::{DataFileError, DataFileReader, Totals};
 use crate::error::{ExportError, RefusalKind};
+use crate::format::{DataFormat, LineReader};
 use crate::line;
 use crate::locate::Located;
 use crate::manifest::{Summary, md5_text};
@@ -64,12 +65,15 @@ pub(crate) fn convert_data_file(
     let mut reader = DataFileReader::new(compressed);
     let mut reported = 0;
     let mut unchecked = 0;
+    let mut first = true;
     while let Some((number, line)) = reader
         .next_line()
         .map_err(|error| unreadable(file, error))?
     {
-        unchecked += line.len();
-        worker.take(number, line)?;
+        if std::mem::take(&mut first) {
+            check_format(file, line)?;
+        }
+        unchecked += worker.take(number, line)?;
         if unchecked >= CHECK_BYTES {
             unchecked = 0;
             worker.make_room()?;
@@ -119,6 +123,7 @@ where
 struct Worker<'a> {
     job: &'a Job,
     file: &'a Located,
+    lines: LineReader,
     pipeline: Pipeline,
     spool: Spool<'a>,
     /// The road that the lines took.
@@ -134,8 +139,7 @@ impl<'a> Worker<'a> {
         let pipeline = Pipeline::new(Arc::clone(&job.catalog), &job.secrets, Partitioning::Whole)
             .map_err(ExportError::Setup)?;
         let name = &file.file.name;
-        let stem = name.strip_suffix(".gz").unwrap_or(name);
-        let stem = stem.strip_suffix(".json").unwrap_or(stem);
+        let stem = name.strip_suffix(file.file.format.suffix()).unwrap_or(name);
         let naming = Naming {
             folder: job.plan.kind.folder(),
             label: job.summary.label.clone(),
@@ -150,6 +154,7 @@ impl<'a> Worker<'a> {
         Ok(Self {
             job,
             file,
+            lines: LineReader::new(file.file.format),
             pipeline,
             spool,
             origin: match job.plan.kind {
@@ -163,30 +168,39 @@ impl<'a> Worker<'a> {
         })
     }
 
-    /// One line: into the columns, or into quarantine.
-    fn take(&mut self, number: u64, line: &[u8]) -> Result<(), ExportError> {
+    /// One line: into the columns, or into quarantine. Gives the bytes of its DynamoDB JSON, so that
+    /// row groups end at the same items whatever the format.
+    fn take(&mut self, number: u64, line: &[u8]) -> Result<usize, ExportError> {
         self.untold_items += 1;
         let at = self.job.summary.kind.at_ms();
-        let record = match self.job.plan.kind {
-            StateKind::Incremental => line::change(line, at),
-            StateKind::Full | StateKind::Rolled | StateKind::Rebased => line::snapshot(line, at),
-        };
+        let kind = self.job.plan.kind;
         let origin = self.origin;
-        let record = record.map(|record| ChangeRecord { origin, ..record });
-        let outcome = match record {
-            Ok(record) => self.pipeline.push(&record),
+        let mut bytes = line.len();
+        let read = self.lines.json(line).and_then(|json| {
+            bytes = json.len();
+            match kind {
+                StateKind::Incremental => line::change(json, at),
+                StateKind::Full | StateKind::Rolled | StateKind::Rebased => {
+                    line::snapshot(json, at)
+                }
+            }
+        });
+        let outcome = match read {
+            Ok(record) => self.pipeline.push(&ChangeRecord {
+                origin,
+                payload: line,
+                ..record
+            }),
             Err(reject) => {
                 self.pipeline.count_reject(&reject);
                 Err(reject)
             }
         };
-        match outcome {
-            Ok(_) => Ok(()),
-            Err(reject) => {
-                self.forget(line);
-                self.quarantine(number, line, reject)
-            }
+        if let Err(reject) = outcome {
+            self.forget(line);
+            self.quarantine(number, line, reject)?;
         }
+        Ok(bytes)
     }
 
     /// An item whose change cannot be read is in quarantine from now on, and in no table: what a full
@@ -195,7 +209,8 @@ impl<'a> Worker<'a> {
         if self.job.plan.kind != StateKind::Incremental {
             return;
         }
-        let delete = line::delete(line, self.job.summary.kind.at_ms());
+        let keys = self.lines.keys_json(line).ok();
+        let delete = keys.and_then(|keys| line::delete(keys, self.job.summary.kind.at_ms()));
         let forgotten = delete.map(|delete| self.pipeline.push_tombstones(&delete));
         if !matches!(forgotten, Some(Ok(_))) {
             self.without_keys += 1;
@@ -297,6 +312,24 @@ impl<'a> Worker<'a> {
             without_keys: self.without_keys,
             _folder: folder,
         })
+    }
+}
+
+/// Fails where lines are in another format than the file's name says: none of them could be read, or,
+/// worse, JSON could be taken for Ion.
+fn check_format(file: &Located, line: &[u8]) -> Result<(), ExportError> {
+    match DataFormat::of_line(line) {
+        Some(found) if found != file.file.format => Err(ExportError::refused(
+            RefusalKind::OtherFormat,
+            file.address.clone(),
+            format!(
+                "its first line is in {} but the manifest says {}",
+                found.as_str(),
+                file.file.format.as_str()
+            ),
+            "the file was changed or renamed; copy it again from where AWS wrote it",
+        )),
+        _ => Ok(()),
     }
 }
 

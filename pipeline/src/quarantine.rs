@@ -246,6 +246,7 @@ mod tests {
         let reason = prop_oneof![
             Just(ReasonCode::MalformedRecord),
             Just(ReasonCode::MalformedJson),
+            Just(ReasonCode::MalformedIon),
             Just(ReasonCode::MalformedAttributeValue),
             Just(ReasonCode::BadKey),
             Just(ReasonCode::Mismatch),

@@ -10,6 +10,8 @@ pub enum ReasonCode {
     MalformedRecord,
     /// Not one JSON value, or not UTF-8.
     MalformedJson,
+    /// Not one value of Amazon Ion 1.0 text, or not UTF-8.
+    MalformedIon,
     /// An AttributeValue that DynamoDB could not have stored.
     MalformedAttributeValue,
     /// A key attribute is missing, of the wrong type, or differs between `Keys` and an image.
@@ -24,6 +26,7 @@ impl ReasonCode {
         match self {
             Self::MalformedRecord => "malformed_record",
             Self::MalformedJson => "malformed_json",
+            Self::MalformedIon => "malformed_ion",
             Self::MalformedAttributeValue => "malformed_attribute_value",
             Self::BadKey => "bad_key",
             Self::Mismatch => "mismatch",

@@ -1,4 +1,5 @@
 use dynalake_export_job::export_writer::{ExportSpec, write_full_export};
+use dynalake_export_job::format::DataFormat;
 
 use crate::world::{MAY_1, World, shop_schemas};
 
@@ -12,9 +13,14 @@ const ITEMS: [&str; 5] = [
 
 /// A world with schemas and the export of the items; the export's folder.
 fn world() -> (World, String) {
+    world_in(DataFormat::Json)
+}
+
+fn world_in(format: DataFormat) -> (World, String) {
     let world = World::new();
     shop_schemas(&world);
     let spec = ExportSpec {
+        format,
         data_files: 2,
         ..ExportSpec::new("shop", MAY_1)
     };
@@ -25,7 +31,12 @@ fn world() -> (World, String) {
 
 #[test]
 fn an_export_becomes_tables_and_every_item_is_accounted_for() {
-    let (world, source) = world();
+    for format in [DataFormat::Json, DataFormat::Ion] {
+        becomes_tables(world_in(format));
+    }
+}
+
+fn becomes_tables((world, source): (World, String)) {
     let args = [
         "export",
         "convert",
@@ -163,7 +174,12 @@ fn what_is_no_export_or_no_schema_is_a_usage_error() {
 
 #[test]
 fn quarantined_items_join_their_snapshot_once_they_fit() {
-    let (world, source) = world();
+    for format in [DataFormat::Json, DataFormat::Ion] {
+        join_their_snapshot(world_in(format));
+    }
+}
+
+fn join_their_snapshot((world, source): (World, String)) {
     world
         .run(&[
             "export",

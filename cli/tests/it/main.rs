@@ -22,6 +22,8 @@ mod inspect;
 #[cfg(test)]
 mod quarantine;
 #[cfg(test)]
+mod refusals;
+
 mod replay;
 #[cfg(test)]
 mod s3_options;

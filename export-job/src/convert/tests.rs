@@ -2,6 +2,7 @@
 
 mod commit;
 mod corpus;
+mod ion;
 mod refusals;
 mod resume;
 
@@ -16,6 +17,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::export_writer::{ExportSpec, write_full_export};
+use crate::format::DataFormat;
 use crate::options::NoProgress;
 use crate::state::complete_key;
 

@@ -33,6 +33,11 @@ fn a_full_export_of_either_version() {
     assert_eq!((summary.item_count, summary.billed_bytes), (4, 7));
     let newer = with("version", "2023-08-01".into());
     assert_eq!(Summary::parse(&newer, "s").unwrap(), summary);
+    let ion = Summary::parse(&with("outputFormat", "ION".into()), "s").unwrap();
+    assert_eq!(
+        (summary.format, ion.format),
+        (DataFormat::Json, DataFormat::Ion)
+    );
     let said = with("exportType", "FULL_EXPORT".into());
     assert_eq!(Summary::parse(&said, "s").unwrap(), summary);
 }
@@ -59,9 +64,6 @@ fn each_required_member_is_named_when_missing() {
 
 #[test]
 fn other_kinds_of_export_are_refused_with_the_remedy() {
-    let (kind, message) = refusal(&with("outputFormat", "ION".into()));
-    assert_eq!(kind, RefusalKind::Ion);
-    assert!(message.contains("DYNAMODB_JSON"), "{message}");
     assert_eq!(
         refusal(&with("exportType", "NEW".into())).0,
         RefusalKind::BadManifest
@@ -113,6 +115,7 @@ fn members_of_the_wrong_form_are_refused() {
         ("exportArn", "arn:aws:dynamodb:eu-west-1:1:table/shop"),
         ("exportArn", "x/export/../../etc"),
         ("exportTime", "yesterday"),
+        ("outputFormat", "CSV"),
         ("itemCount", "4"),
     ] {
         assert_eq!(
@@ -142,7 +145,7 @@ fn entry(key: &str) -> String {
 fn data_files_come_in_any_order_and_leave_in_one() {
     let text = format!(
         "{}\n\n{}\n",
-        entry("p/data/b.json.gz"),
+        entry("p/data/b.ion.gz"),
         entry("data/a.json.gz")
     );
     let files = parse_files(text.as_bytes(), "f").unwrap();
@@ -151,9 +154,13 @@ fn data_files_come_in_any_order_and_leave_in_one() {
             .iter()
             .map(|file| file.name.as_str())
             .collect::<Vec<_>>(),
-        ["a.json.gz", "b.json.gz"]
+        ["a.json.gz", "b.ion.gz"]
     );
-    assert_eq!(files[1].key, "p/data/b.json.gz");
+    assert_eq!(files[1].key, "p/data/b.ion.gz");
+    assert_eq!(
+        (files[0].format, files[1].format),
+        (DataFormat::Json, DataFormat::Ion)
+    );
     assert_eq!(parse_files(b"", "f").unwrap(), []);
 }
 
@@ -169,6 +176,7 @@ fn bad_entries_are_refused_with_their_line() {
         entry("other/a.json.gz"),
         entry("data/../../../etc/x.gz"),
         entry("data/x.json"),
+        entry("data/x.csv.gz"),
         entry("data/.gz"),
         entry("data/_hidden.json.gz"),
         entry("data/a b.json.gz"),

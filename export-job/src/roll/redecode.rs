@@ -18,6 +18,7 @@ use super::plan::{Input, Inputs};
 use super::report::RollReport;
 use super::table::{Rolling, spool, text};
 use crate::error::ExportError;
+use crate::format::DataFormat;
 use crate::locate::Located;
 use crate::manifest::{DataFile, ExportKind, Summary};
 use crate::options::NoProgress;
@@ -54,6 +55,7 @@ pub(super) async fn decode_again(
             s3_bucket: None,
             s3_prefix: None,
             manifest_files_key: String::new(),
+            format: DataFormat::Json,
             item_count: 0,
             billed_bytes: 0,
         },
@@ -123,6 +125,7 @@ async fn object(
         file: DataFile {
             key: input.key.clone(),
             name,
+            format: DataFormat::Json,
             item_count: runs.iter().map(Run::rows).sum(),
             md5: [0; 16],
         },

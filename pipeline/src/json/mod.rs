@@ -14,5 +14,6 @@ pub use canonical::{canonical_item, canonical_value};
 pub(crate) use canonical::{sorted_set, write_named, write_value};
 pub use cursor::{RawMember, elements, members};
 pub use tape::{MAX_DEPTH, Tag, Tape};
-pub(crate) use text::{name_hash, write_escaped};
+pub(crate) use text::name_hash;
+pub use text::write_escaped;
 pub use value::Value;

@@ -116,7 +116,7 @@ fn hex4(digits: &str) -> Option<u32> {
 }
 
 /// Writes a JSON string with the fewest escapes: quote, backslash and control characters.
-pub(crate) fn write_escaped(text: &str, out: &mut String) {
+pub fn write_escaped(text: &str, out: &mut String) {
     out.push('"');
     let mut from = 0;
     loop {

@@ -67,6 +67,9 @@ const NAMES: &[&str] = &[
     "a.b",
     "__edb_e__",
     "注文",
+    "$10",
+    "null",
+    "it's \"so\"\\\u{1}\n",
 ];
 
 pub(crate) fn case() -> impl Strategy<Value = Case> {

@@ -3,6 +3,7 @@
 
 mod corpus;
 mod generate;
+mod ion;
 
 use std::sync::Arc;
 

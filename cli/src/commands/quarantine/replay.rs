@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use dynalake_export_job::format::{DataFormat, LineReader};
 use dynalake_export_job::line;
 use dynalake_pipeline::baseline::{self, BaselineKind, BaselineRecord};
 use dynalake_pipeline::encode::encode_batch;
@@ -225,12 +226,7 @@ impl Replay<'_> {
         };
         Ok(match &entry.origin {
             RecordOrigin::Stream { arn } => push_stream(entry, arn.as_deref(), pipeline),
-            RecordOrigin::Export { .. } if entry.source == Origin::IncrementalExport => {
-                line::change(&entry.payload, entry.at)
-                    .and_then(|record| replayed_change(record, entry.at, pipeline))
-            }
-            RecordOrigin::Export { .. } => line::snapshot(&entry.payload, entry.at)
-                .and_then(|record| replayed(record, pipeline)),
+            RecordOrigin::Export { data_file, .. } => push_line(entry, data_file, pipeline),
         })
     }
 
@@ -273,6 +269,23 @@ impl Replay<'_> {
         let name = self.key.rsplit('/').next().unwrap_or(self.key);
         let name = name.strip_suffix(".jsonl").unwrap_or(name);
         layout::snapshot_key(table, label, &format!("{export_id}-replayed-{name}"), 0)
+    }
+}
+
+/// A line of an export, in the format that the name of its data file tells.
+fn push_line(
+    entry: &QuarantineEntry,
+    data_file: &str,
+    pipeline: &mut Pipeline,
+) -> Result<(), Reject> {
+    // Rows that were decoded again for a newer baseline are in files of the lake's own, as JSON.
+    let format = DataFormat::of_file(data_file).unwrap_or(DataFormat::Json);
+    let mut lines = LineReader::new(format);
+    let json = lines.json(&entry.payload)?;
+    if entry.source == Origin::IncrementalExport {
+        replayed_change(line::change(json, entry.at)?, entry.at, pipeline)
+    } else {
+        replayed(line::snapshot(json, entry.at)?, pipeline)
     }
 }
 
