@@ -190,9 +190,25 @@ pub(super) async fn base_objects(
     Ok(objects)
 }
 
-/// Objects of a converted window, as its data files' records name them.
+/// Objects of a converted window, as its data files' records name them. They may have been deleted
+/// since: nobody but a roll needs them.
 async fn window_objects(state: &Lake, lake: &Store, id: &str) -> Result<Inputs, ExportError> {
     let mut objects = Inputs::new();
+    let lost = |key: &str| {
+        ExportError::refused(
+            RefusalKind::Unfinished,
+            lake.address(key),
+            "the object is not in the lake any more",
+            "convert the export again: what is missing is made anew",
+        )
+    };
+    let plan: Option<Plan> = state.read(&plan_key(id)).await?;
+    let plan = plan.ok_or_else(|| lost(&plan_key(id)))?;
+    let mut there = BTreeMap::new();
+    for prefix in plan.prefixes() {
+        let listed = lake.list(&prefix).await?;
+        there.extend(listed.into_iter().map(|meta| (meta.key, meta.size)));
+    }
     for meta in lake.list(&folder(id)).await? {
         if !is_data_file_record(id, &meta.key) {
             continue;
@@ -207,6 +223,9 @@ async fn window_objects(state: &Lake, lake: &Store, id: &str) -> Result<Inputs, 
         };
         for object in record.objects {
             if !object.table.is_empty() {
+                if there.get(&object.key) != Some(&object.bytes) {
+                    return Err(lost(&object.key));
+                }
                 let input = Input {
                     key: object.key,
                     bytes: object.bytes,

@@ -18,16 +18,38 @@ use crate::source::{SECOND, Source, TABLE};
 /// An export that AWS has finished.
 pub struct Export {
     folder: PathBuf,
-    id: String,
+    /// Its id.
+    pub id: String,
 }
 
 impl Export {
     /// Scans the table while nobody writes, and writes that down as AWS does. The export's time is in
     /// whole seconds of a clock that is up to half the margin off.
     pub fn take(source: &mut Source, lake: &Lake, random: &mut Random) -> Self {
+        let at = Self::instant(source, random);
+        Self::take_at(source, lake, at, random)
+    }
+
+    /// An export that is written already.
+    pub fn of(folder: PathBuf, id: String) -> Self {
+        Self { folder, id }
+    }
+
+    /// The time of an export that is taken now, by its own clock; no other has it.
+    pub fn instant(source: &mut Source, random: &mut Random) -> i64 {
         let limit = MARGIN_MS / 2 - SECOND;
         let off = *random.pick(&[0, 0, SECOND, -SECOND, limit, -limit]);
-        Self::take_at(source, lake, source.now + off, random)
+        Self::own_second(source, source.now + off)
+    }
+
+    /// A second belongs to one export.
+    fn own_second(source: &mut Source, at: i64) -> i64 {
+        let mut at = at.div_euclid(SECOND) * SECOND;
+        while !source.exported.insert(at) {
+            at += SECOND;
+            source.now += SECOND;
+        }
+        at
     }
 
     /// The first export that is good after records were lost: time passes until its time B is just
@@ -40,17 +62,13 @@ impl Export {
         let off = *random.pick(&[0, limit, -limit]);
         let earliest = (last_lost + 2 * MARGIN_MS).div_euclid(SECOND) * SECOND + SECOND;
         source.now = source.now.max(earliest - off);
-        Self::take_at(source, lake, source.now + off, random)
+        let at = Self::own_second(source, source.now + off);
+        Self::take_at(source, lake, at, random)
     }
 
     fn take_at(source: &mut Source, lake: &Lake, at: i64, random: &mut Random) -> Self {
-        let mut at = at.div_euclid(SECOND) * SECOND;
-        // A second belongs to one export.
-        while !source.exported.insert(at) {
-            at += SECOND;
-            source.now += SECOND;
-        }
         let mut items = source.scan();
+        source.points.push((at, items.clone()));
         random.shuffle(&mut items);
         let spec = ExportSpec {
             data_files: 1 + random.below(4),
@@ -66,6 +84,17 @@ impl Export {
 
     /// Converts it, sometimes after a conversion that broke off, and makes it a baseline.
     pub fn commit(&self, lake: &Lake, now: i64, runtime: &Runtime, random: &mut Random) {
+        self.convert_whole(lake, runtime, random);
+        let commit = || commit_export(&lake.store, &self.id, "proof", now);
+        runtime.block_on(Box::pin(commit())).unwrap();
+        if random.chance(20) {
+            // Again is no harm.
+            runtime.block_on(Box::pin(commit())).unwrap();
+        }
+    }
+
+    /// Converts it, sometimes after a conversion that broke off.
+    pub fn convert_whole(&self, lake: &Lake, runtime: &Runtime, random: &mut Random) {
         if random.chance(30) {
             let stop = u64::try_from(random.below(8)).unwrap();
             match self.convert(lake, Some(stop), runtime) {
@@ -75,12 +104,6 @@ impl Export {
         }
         self.convert(lake, None, runtime)
             .unwrap_or_else(|error| panic!("the conversion failed: {error}"));
-        let commit = || commit_export(&lake.store, &self.id, "proof", now);
-        runtime.block_on(Box::pin(commit())).unwrap();
-        if random.chance(20) {
-            // Again is no harm.
-            runtime.block_on(Box::pin(commit())).unwrap();
-        }
     }
 
     fn convert(

@@ -1,5 +1,6 @@
 //! The lake equals the table: random operations on a real DynamoDB engine, its stream fed to the real
-//! function as AWS may feed it, full exports converted at any time, and then item for item and
+//! function as AWS may feed it, full exports converted and incremental ones
+//! rolled at any time, and then item for item and
 //! attribute for attribute the same as a scan.
 //!
 //! `DYNALAKE_PROOF_SEEDS` says how many seeds are played and `DYNALAKE_PROOF_FIRST_SEED` the first
@@ -15,6 +16,7 @@ mod source;
 mod sql;
 mod story;
 mod values;
+mod windows;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -62,6 +62,8 @@ pub struct Source {
     pub last_lost: Option<i64>,
     /// Times of exports.
     pub exported: BTreeSet<i64>,
+    /// What exports showed: their time and all items, in the order in which they were taken.
+    pub points: Vec<(i64, Vec<Value>)>,
     /// Operations that were done.
     pub operations: usize,
     /// Records that the stream told, and those that it lost.
@@ -93,6 +95,7 @@ impl Source {
             losing: random.chance(30),
             last_lost: None,
             exported: BTreeSet::new(),
+            points: vec![],
             operations: 0,
             told: 0,
             lost: 0,

@@ -16,6 +16,7 @@ use crate::lake::Lake;
 use crate::model::Model;
 use crate::source::Source;
 use crate::sql;
+use crate::windows::Windows;
 
 /// What came of a seed.
 #[derive(Debug, Default)]
@@ -28,6 +29,7 @@ pub struct Story {
     succeeded: usize,
     failed: usize,
     baselines: usize,
+    rolled: usize,
     dropped: usize,
     compactions: usize,
     comparisons: usize,
@@ -40,7 +42,7 @@ impl fmt::Display for Story {
         write!(
             f,
             "{}, {} operations, {} records and {} lost in {} shards, {} invocations and {} failed, \
-             {} baselines and {} of them dropped, {} compactions, {} comparisons, {} audits, {:.1} s",
+             {} baselines, {} rolled and {} dropped, {} compactions, {} comparisons, {} audits, {:.1} s",
             if self.s3 { "S3" } else { "local" },
             self.operations,
             self.told,
@@ -49,6 +51,7 @@ impl fmt::Display for Story {
             self.succeeded,
             self.failed,
             self.baselines,
+            self.rolled,
             self.dropped,
             self.compactions,
             self.comparisons,
@@ -74,6 +77,7 @@ pub fn play(server: &MiniStack, seed: u64, operations: u64) -> Story {
     let mut model = Model::new(Arc::clone(&lake.catalog), &mut random);
     let runtime = Runtime::new().unwrap();
     let mut exports: Vec<Export> = Vec::new();
+    let mut windows = Windows::default();
     let mut story = Story {
         s3,
         ..Story::default()
@@ -112,6 +116,11 @@ pub fn play(server: &MiniStack, seed: u64, operations: u64) -> Story {
                 story.compactions += 1;
             }
             141..=143 => story.dropped += retain_baselines(&lake, &source, &mut random, &runtime),
+            144..=155 => windows.take(&mut source, &lake, &mut random),
+            156..=163 => {
+                let rolled = windows.roll(&lake, source.now, &runtime, &mut random);
+                story.rolled += usize::from(rolled);
+            }
             _ => {}
         }
     }
@@ -135,6 +144,12 @@ pub fn play(server: &MiniStack, seed: u64, operations: u64) -> Story {
         }
         export.commit(&lake, source.now, &runtime, &mut random);
         story.baselines += 1;
+    }
+    // The newest baseline may be a rolled one.
+    for _ in 0..random.below(3) {
+        windows.take(&mut source, &lake, &mut random);
+        let rolled = windows.roll(&lake, source.now, &runtime, &mut random);
+        story.rolled += usize::from(rolled);
     }
     drain(&mut lake, &mut source, &mut delivery);
     let before = story.comparisons;

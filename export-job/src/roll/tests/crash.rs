@@ -49,8 +49,10 @@ async fn a_crash_after_any_operation_is_finished_by_the_next_roll() {
         stopped += u64::from(rolled.is_err());
         let through = rolled.is_ok();
         // Other sizes do not matter once it was begun.
+        let plan = format!("state/exports/{}/plan.json", report.export_id);
+        let begun = world.lake().join(plan).exists();
         let options = crate::roll::RollOptions {
-            object_bytes: if operations > 12 { 5_000_000 } else { 5_000 },
+            object_bytes: if begun { 5_000_000 } else { 5_000 },
             ..small()
         };
         let watch = Arc::new(crate::roll::Unwatched);

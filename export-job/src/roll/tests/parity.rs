@@ -138,5 +138,9 @@ async fn what_cannot_be_rolled_is_refused() {
         Some(RefusalKind::OverlappingWindow),
         "{error}"
     );
+    std::fs::rename(world.lake().join("deltas"), world.lake().join("gone")).unwrap();
+    let error = world.roll(std::slice::from_ref(&whole)).await.unwrap_err();
+    assert_eq!(error.refusal(), Some(RefusalKind::Unfinished), "{error}");
+    std::fs::rename(world.lake().join("gone"), world.lake().join("deltas")).unwrap();
     assert!(world.roll(&[whole]).await.unwrap().done);
 }
