@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dynalake_pipeline::kept_schemas::{self, KeptSchemas, KeptSchemasError};
+use dynalake_pipeline::lambda::config::{HMAC_KEY, parse_hmac_key};
 use dynalake_pipeline::pipeline::Secrets;
 use dynalake_pipeline::store::Store;
-use dynalake_pipeline::stream::config::{HMAC_KEY, parse_hmac_key};
 use dynalake_schemas::Catalog;
 
 use crate::World;

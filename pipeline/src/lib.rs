@@ -18,6 +18,7 @@ mod decode;
 pub mod encode;
 pub mod json;
 pub mod kept_schemas;
+pub mod lambda;
 pub mod layout;
 pub mod number;
 pub mod pipeline;

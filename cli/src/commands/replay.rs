@@ -61,7 +61,7 @@ pub(super) fn context(schemas: &Path, store: Store, world: &World) -> Outcome<Co
     let context =
         Context::new(catalog, secrets, store).map_err(|error| Failure::usage(error.chain()))?;
     Ok(
-        match (world.environment)(dynalake_pipeline::stream::config::SOURCE_TABLE) {
+        match (world.environment)(dynalake_pipeline::lambda::config::SOURCE_TABLE) {
             Some(table) if !table.is_empty() => context.with_source_table(table),
             _ => context,
         },

@@ -1,14 +1,14 @@
 //! What an invocation needs: made once, never changed.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use dynalake_schemas::Catalog;
 
-use super::config::{Config, DEFAULT_PUT_CONCURRENCY, SCHEMAS, schema_folders};
 use super::error::StreamError;
+use crate::lambda::config::{Config, DEFAULT_PUT_CONCURRENCY, schema_folders};
+use crate::lambda::load_catalog;
 use crate::pipeline::{Partitioning, Pipeline, Secrets};
 use crate::store::Store;
 
@@ -81,8 +81,12 @@ impl Context {
         if let Some(database) = config.database.clone() {
             catalog.database = database;
         }
-        let context = Self::new(Arc::new(catalog), config.secrets.clone(), config.store())?
-            .with_put_concurrency(config.put_concurrency);
+        let context = Self::new(
+            Arc::new(catalog),
+            config.secrets.clone(),
+            config.lake.store(),
+        )?
+        .with_put_concurrency(config.put_concurrency);
         Ok(match config.source_table {
             Some(table) => context.with_source_table(table),
             None => context,
@@ -100,26 +104,10 @@ impl Context {
     }
 }
 
-/// Reads the first of these folders that exists.
-fn load_catalog(folders: &[PathBuf]) -> Result<Catalog, String> {
-    let Some(folder) = folders.iter().find(|folder| folder.is_dir()) else {
-        let folders: Vec<String> = folders
-            .iter()
-            .map(|folder| folder.display().to_string())
-            .collect();
-        return Err(format!(
-            "{SCHEMAS}: there is no schema folder at {}; deploy one with the function or say where \
-             it is",
-            folders.join(" or ")
-        ));
-    };
-    Catalog::load(folder).map_err(|problems| problems.to_string())
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::config::{DATABASE, HMAC_KEY, LAKE, S3_PATH_STYLE, SOURCE_TABLE};
     use super::*;
+    use crate::lambda::config::{DATABASE, HMAC_KEY, LAKE, S3_PATH_STYLE, SCHEMAS, SOURCE_TABLE};
 
     fn vars(given: &[(&str, &str)]) -> BTreeMap<String, String> {
         given

@@ -62,12 +62,6 @@ pub enum StreamError {
         #[source]
         source: StoreError,
     },
-    /// A defect of this software.
-    #[error("a defect of dynalake stopped the invocation{}", .at.as_deref().map(|at| format!(" at {at}")).unwrap_or_default())]
-    Panic {
-        /// Source file, line and column.
-        at: Option<String>,
-    },
 }
 
 impl StreamError {
@@ -81,7 +75,6 @@ impl StreamError {
             Self::Batch(_) => "dynalake.Batch",
             Self::Encode(_) => "dynalake.Encode",
             Self::Store { .. } => "dynalake.Store",
-            Self::Panic { .. } => "dynalake.Panic",
         }
     }
 

@@ -10,7 +10,6 @@
 //! be read is in quarantine, not a failure; an object that cannot be stored fails the invocation,
 //! and its retry writes the same objects under the same keys.
 
-pub mod config;
 mod context;
 mod creation_time;
 pub mod envelope;
@@ -19,7 +18,6 @@ mod handler;
 pub mod lambda;
 pub(crate) mod summary;
 
-pub use config::{Config, ConfigError};
 pub use context::Context;
 pub use error::StreamError;
 pub use handler::handle;

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use dynalake_pipeline::audit::AuditReport;
 use dynalake_pipeline::compact::CompactReport;
-use dynalake_pipeline::stream::{Summary, config};
+use dynalake_pipeline::lambda::config;
+use dynalake_pipeline::stream::Summary;
 use dynalake_tests::{binary, python, repository};
 use serde_json::{Value, json};
 

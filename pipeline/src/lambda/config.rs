@@ -1,10 +1,12 @@
-//! Configuration of the stream Lambda, from its environment.
+//! Configuration of our functions, from their environment.
 //!
 //! In: the environment's names and values, as the binary hands them over. Out: a [`Config`], or all
-//! problems at once. Nothing else reads the environment; secrets are never shown by `Debug`.
+//! problems at once. Nothing else reads the environment; secrets are never shown by `Debug`. A function
+//! with variables of its own reads them from the same [`Variables`].
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use aws_credential_types::Credentials;
@@ -44,7 +46,7 @@ pub const EXPECTED_BUCKET_OWNER: &str = "DYNALAKE_EXPECTED_BUCKET_OWNER";
 /// [`DEFAULT_PUT_CONCURRENCY`].
 pub const PUT_CONCURRENCY: &str = "DYNALAKE_PUT_CONCURRENCY";
 
-/// All our variables.
+/// The variables that all our functions take.
 pub const VARIABLES: [&str; 10] = [
     LAKE,
     SCHEMAS,
@@ -69,9 +71,9 @@ pub const HMAC_KEY_BYTES: usize = 16;
 /// Where a layer is unpacked.
 const LAYER_SCHEMAS: &str = "/opt/schemas";
 
-/// Where the lake is, with what it takes to reach it.
+/// A place for objects, the lake for one, with what it takes to reach it.
 #[derive(Clone)]
-pub enum Lake {
+pub enum Place {
     /// A local folder.
     Local(PathBuf),
     /// A bucket, or the part of it under a prefix.
@@ -87,7 +89,7 @@ pub enum Lake {
     },
 }
 
-impl fmt::Debug for Lake {
+impl fmt::Debug for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Local(folder) => f.debug_tuple("Local").field(folder).finish(),
@@ -109,11 +111,34 @@ impl fmt::Debug for Lake {
     }
 }
 
-/// Configuration of the stream Lambda.
+impl Place {
+    /// The store.
+    pub fn store(&self) -> Store {
+        match self {
+            Self::Local(folder) => Store::local(folder),
+            Self::S3 {
+                bucket,
+                prefix,
+                settings,
+                options,
+            } => Store::s3(s3::client(settings), bucket, prefix, options.clone()),
+        }
+    }
+
+    /// How S3 is reached; `None` of a local folder.
+    pub fn s3_settings(&self) -> Option<&S3Settings> {
+        match self {
+            Self::Local(_) => None,
+            Self::S3 { settings, .. } => Some(settings),
+        }
+    }
+}
+
+/// What all our functions are configured with.
 #[derive(Clone)]
 pub struct Config {
     /// Where the lake is.
-    pub lake: Lake,
+    pub lake: Place,
     /// Source table that overrides the one of `lake.toml`.
     pub source_table: Option<String>,
     /// Database that overrides the one of `lake.toml`.
@@ -152,41 +177,10 @@ impl Config {
     pub fn from_vars(
         vars: impl IntoIterator<Item = (String, String)>,
     ) -> Result<Self, ConfigError> {
-        let mut read = Read {
-            vars: vars.into_iter().collect(),
-            problems: Vec::new(),
-        };
-        read.unknown_names();
-        let lake = read.lake();
-        let source_table = read.text(SOURCE_TABLE);
-        let database = read.database();
-        let secrets = Secrets {
-            hmac_key: read.hmac_key(),
-        };
-        let put_concurrency = read.put_concurrency();
-        match lake {
-            Some(lake) if read.problems.is_empty() => Ok(Self {
-                lake,
-                source_table,
-                database,
-                secrets,
-                put_concurrency,
-            }),
-            _ => Err(ConfigError(read.problems)),
-        }
-    }
-
-    /// The lake's store.
-    pub fn store(&self) -> Store {
-        match &self.lake {
-            Lake::Local(folder) => Store::local(folder),
-            Lake::S3 {
-                bucket,
-                prefix,
-                settings,
-                options,
-            } => Store::s3(s3::client(settings), bucket, prefix, options.clone()),
-        }
+        let mut variables = Variables::new(vars, &[]);
+        let config = variables.config();
+        variables.finish()?;
+        config.ok_or(ConfigError(Vec::new()))
     }
 }
 
@@ -221,41 +215,110 @@ pub fn parse_hmac_key(text: &str) -> Result<Vec<u8>, String> {
     Ok(text.as_bytes().to_vec())
 }
 
-/// The variables while they are read.
-struct Read {
+/// The environment while it is read.
+pub struct Variables {
     vars: BTreeMap<String, String>,
     problems: Vec<String>,
 }
 
-impl Read {
-    fn problem(&mut self, name: &str, problem: impl fmt::Display) {
+impl Variables {
+    /// The environment of a function that takes [`VARIABLES`] and its `own`; other names that begin like
+    /// ours are a problem.
+    pub fn new(vars: impl IntoIterator<Item = (String, String)>, own: &[&str]) -> Self {
+        let mut variables = Self {
+            vars: vars.into_iter().collect(),
+            problems: Vec::new(),
+        };
+        variables.unknown_names(own);
+        variables
+    }
+
+    /// What all our functions are configured with; `None` after problems.
+    pub fn config(&mut self) -> Option<Config> {
+        let lake = self.lake();
+        let source_table = self.text(SOURCE_TABLE);
+        let database = self.database();
+        let secrets = Secrets {
+            hmac_key: self.hmac_key(),
+        };
+        let put_concurrency = self.number(
+            PUT_CONCURRENCY,
+            1..=MAX_PUT_CONCURRENCY,
+            DEFAULT_PUT_CONCURRENCY,
+        );
+        Some(Config {
+            lake: lake?,
+            source_table,
+            database,
+            secrets,
+            put_concurrency,
+        })
+    }
+
+    /// Fails if there were problems.
+    ///
+    /// # Errors
+    /// All of them.
+    pub fn finish(self) -> Result<(), ConfigError> {
+        if self.problems.is_empty() {
+            Ok(())
+        } else {
+            Err(ConfigError(self.problems))
+        }
+    }
+
+    /// Notes a problem of a variable.
+    pub fn problem(&mut self, name: &str, problem: impl fmt::Display) {
         self.problems.push(format!("{name}: {problem}"));
     }
 
     /// A value; one that is set but empty counts as not set, as templates leave it.
-    fn text(&self, name: &str) -> Option<String> {
+    pub fn text(&self, name: &str) -> Option<String> {
         self.vars
             .get(name)
             .filter(|value| !value.is_empty())
             .cloned()
     }
 
-    fn unknown_names(&mut self) {
+    /// A whole number.
+    pub fn number(&mut self, name: &str, range: RangeInclusive<usize>, default: usize) -> usize {
+        let Some(text) = self.text(name) else {
+            return default;
+        };
+        if let Ok(number) = text.parse()
+            && range.contains(&number)
+        {
+            return number;
+        }
+        let (from, to) = range.into_inner();
+        self.problem(name, format!("expected a number from {from} to {to}"));
+        default
+    }
+
+    /// A place that is reached as the lake is; `None` where the variable is not set, or after problems.
+    pub fn place(&mut self, name: &str) -> Option<Place> {
+        let text = self.text(name)?;
+        let (endpoint, path_style) = (self.endpoint(), self.path_style());
+        self.place_of(name, &text, endpoint, path_style, S3Options::default())
+    }
+
+    fn unknown_names(&mut self, own: &[&str]) {
+        let known = [&VARIABLES[..], own].concat();
         let unknown: Vec<String> = self
             .vars
             .keys()
-            .filter(|name| name.starts_with(PREFIX) && !VARIABLES.contains(&name.as_str()))
+            .filter(|name| name.starts_with(PREFIX) && !known.contains(&name.as_str()))
             .cloned()
             .collect();
         for name in unknown {
             self.problem(
                 &name,
-                format!("unknown variable; known are {}", VARIABLES.join(", ")),
+                format!("unknown variable; known are {}", known.join(", ")),
             );
         }
     }
 
-    fn lake(&mut self) -> Option<Lake> {
+    fn lake(&mut self) -> Option<Place> {
         // All of them are read, so that all problems are found.
         let (endpoint, path_style) = (self.endpoint(), self.path_style());
         let options = S3Options {
@@ -266,11 +329,22 @@ impl Read {
             self.problem(LAKE, "not set; give s3://bucket/prefix or a folder");
             return None;
         };
-        match LakeUri::parse(&text) {
-            Ok(LakeUri::Local(folder)) => Some(Lake::Local(folder)),
+        self.place_of(LAKE, &text, endpoint, path_style, options)
+    }
+
+    fn place_of(
+        &mut self,
+        name: &str,
+        text: &str,
+        endpoint: Option<String>,
+        path_style: bool,
+        options: S3Options,
+    ) -> Option<Place> {
+        match LakeUri::parse(text) {
+            Ok(LakeUri::Local(folder)) => Some(Place::Local(folder)),
             Ok(LakeUri::S3 { bucket, prefix }) => {
                 let settings = self.s3_settings(endpoint, path_style)?;
-                Some(Lake::S3 {
+                Some(Place::S3 {
                     bucket,
                     prefix,
                     settings,
@@ -278,7 +352,7 @@ impl Read {
                 })
             }
             Err(error) => {
-                self.problem(LAKE, error);
+                self.problem(name, error);
                 None
             }
         }
@@ -377,18 +451,6 @@ impl Read {
         }
         Some(owner)
     }
-
-    fn put_concurrency(&mut self) -> usize {
-        let Some(text) = self.text(PUT_CONCURRENCY) else {
-            return DEFAULT_PUT_CONCURRENCY;
-        };
-        if let Ok(number @ 1..=MAX_PUT_CONCURRENCY) = text.parse() {
-            return number;
-        }
-        let problem = format!("expected a number from 1 to {MAX_PUT_CONCURRENCY}");
-        self.problem(PUT_CONCURRENCY, problem);
-        DEFAULT_PUT_CONCURRENCY
-    }
 }
 
 #[cfg(test)]
@@ -416,7 +478,7 @@ mod tests {
     #[test]
     fn a_local_lake_needs_nothing_else() {
         let config = read(&[(LAKE, "./lake"), ("LAMBDA_TASK_ROOT", "/var/task")]).unwrap();
-        assert!(matches!(&config.lake, Lake::Local(folder) if folder.as_os_str() == "./lake"));
+        assert!(matches!(&config.lake, Place::Local(folder) if folder.as_os_str() == "./lake"));
         assert_eq!(config.put_concurrency, DEFAULT_PUT_CONCURRENCY);
         assert!(config.source_table.is_none() && config.secrets.hmac_key.is_none());
     }
@@ -441,7 +503,7 @@ mod tests {
             Some(&b"0123456789abcdef"[..])
         );
         assert_eq!(config.put_concurrency, 3);
-        let Lake::S3 {
+        let Place::S3 {
             settings, options, ..
         } = &config.lake
         else {
@@ -459,7 +521,7 @@ mod tests {
         assert_eq!(settings.region, "ap-northeast-1");
         assert_eq!(settings.endpoint.as_deref(), Some("http://127.0.0.1:8333"));
         assert!(settings.path_style);
-        assert_eq!(config.store().address("a/b"), "s3://bucket/lake/a/b");
+        assert_eq!(config.lake.store().address("a/b"), "s3://bucket/lake/a/b");
     }
 
     #[test]
@@ -491,7 +553,7 @@ mod tests {
             ("aws:kms", Encryption::Kms { key_id: None }),
         ] {
             let config = read(&with_aws(&[(LAKE, "s3://bucket"), (SSE, text)])).unwrap();
-            let Lake::S3 { options, .. } = &config.lake else {
+            let Place::S3 { options, .. } = &config.lake else {
                 panic!("{config:?}")
             };
             assert_eq!(options.encryption, expected);
