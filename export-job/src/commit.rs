@@ -122,7 +122,8 @@ async fn verify(
     let mut recorded = 0;
     for meta in lake.list(&folder).await? {
         let name = meta.key.strip_prefix(&folder).unwrap_or_default();
-        // What a roll decoded again is in folders, and not what it gave.
+        // Folders hold parts, which are told again in the record of their data file, and what a roll
+        // decoded again, which is not what it gave.
         if meta.key == complete || meta.key == plan || name.contains('/') {
             continue;
         }

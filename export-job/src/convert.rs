@@ -1,28 +1,26 @@
-//! The conversion of a whole export.
+//! The conversion of a whole export: what lies ahead, the data files, the totals.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dynalake_pipeline::pipeline::{Partitioning, Pipeline, Secrets};
-use dynalake_pipeline::store::{ObjectReader, Store};
+use dynalake_pipeline::store::Store;
 use dynalake_schemas::Catalog;
 use futures::StreamExt;
-use tokio::io::AsyncReadExt;
-use tokio::runtime::Handle;
 
 use crate::error::{ExportError, RefusalKind};
+use crate::file::{FileOutcome, convert_file};
 use crate::lake::{Claim, Lake, Replacer};
 use crate::locate::{self, Export, Located};
 use crate::manifest::ExportKind;
 use crate::options::{ConvertOptions, Progress};
 use crate::report::ConvertReport;
 use crate::source::Source;
-use crate::state::{Complete, FileRecord, Plan};
+use crate::state::{Complete, FileRecord, Plan, Sizes};
 use crate::threads::Threads;
-use crate::worker::{Job, convert_data_file};
+use crate::worker::Job;
 
 const MEGABYTE: u64 = 1024 * 1024;
 /// Least bytes of decoded rows for a worker; less makes uselessly small row groups.
@@ -45,10 +43,77 @@ pub async fn convert(
     options: &ConvertOptions,
     progress: Arc<dyn Progress>,
 ) -> Result<ConvertReport, ExportError> {
+    let begun = begin(source, lake, &catalog, secrets, options).await?;
+    begun.tell(&*progress);
+    // The plan of an earlier run, on a larger machine, may need more memory per worker.
+    let affordable = megabytes(options.memory_mb) / begun.plan.row_group_bytes.max(1);
+    let affordable = usize::try_from(affordable).unwrap_or(usize::MAX);
+    let workers = workers(options, begun.export.files.len())
+        .min(affordable)
+        .max(1);
+    let job = Arc::new(Job {
+        catalog,
+        secrets: secrets.clone(),
+        plan: begun.plan.clone(),
+        summary: begun.export.summary.clone(),
+        spool: options.spool.clone(),
+        progress,
+        stop: Arc::new(AtomicBool::new(false)),
+    });
+    let todo: Vec<Located> = begun.todo().cloned().collect();
+    let converted = run(source, &begun.lake, &job, todo, workers).await?;
+    let resumed = count(begun.finished.len());
+    let mut records = begun.finished;
+    records.extend(converted);
+    let mut report = finish_counts(begun.export, &records)?;
+    report.files.converted -= resumed;
+    report.files.resumed = resumed;
+    begun
+        .lake
+        .put_complete(&complete(&report, &begun.plan))
+        .await?;
+    Ok(report)
+}
+
+/// A conversion of which everything is known that lies ahead.
+pub(crate) struct Begun {
+    pub(crate) export: Export,
+    pub(crate) lake: Arc<Lake>,
+    pub(crate) plan: Plan,
+    /// Data files that are whole in the lake already.
+    pub(crate) finished: BTreeMap<String, FileRecord>,
+}
+
+impl Begun {
+    /// Data files that are not whole in the lake, in the order of their names.
+    pub(crate) fn todo(&self) -> impl Iterator<Item = &Located> {
+        let is_open = |file: &&Located| !self.finished.contains_key(&file.file.name);
+        self.export.files.iter().filter(is_open)
+    }
+
+    fn tell(&self, progress: &dyn Progress) {
+        let bytes = self.export.files.iter().map(|file| file.size).sum();
+        let items = self.export.summary.item_count;
+        progress.planned(count(self.export.files.len()), items, bytes);
+        for record in self.finished.values() {
+            progress.advanced(record.report.records, record.bytes_in);
+            progress.file_done(&record.data_file, true);
+        }
+    }
+}
+
+/// Reads and verifies the manifests, finds the data files, claims the export's place in the lake, and
+/// agrees with earlier runs on a plan.
+pub(crate) async fn begin(
+    source: &Source,
+    lake: &Store,
+    catalog: &Arc<Catalog>,
+    secrets: &Secrets,
+    options: &ConvertOptions,
+) -> Result<Begun, ExportError> {
     // A missing secret is better told before anything is read.
-    Pipeline::new(Arc::clone(&catalog), secrets, Partitioning::Whole)
-        .map_err(ExportError::Setup)?;
-    let export = locate::open(source, catalog.source.table.as_deref()).await?;
+    Pipeline::new(Arc::clone(catalog), secrets, Partitioning::Whole).map_err(ExportError::Setup)?;
+    let export = locate::open(source, options.source_table(catalog)).await?;
     let lake = Arc::new(Lake::new(lake.clone(), options.stop_after_puts));
     let incremental = matches!(export.summary.kind, ExportKind::Incremental { .. });
     // No reader looks at the rows of an incremental export: they may be replaced at any time.
@@ -64,50 +129,22 @@ pub async fn convert(
         lake.claim_second(&claim, &export.summary.label, replacer.as_ref())
             .await?;
     }
-
-    let memory = megabytes(options.memory_mb);
-    let workers = workers(options, export.files.len());
-    let row_group_bytes = (memory / count(workers)).max(MIN_ROW_GROUP);
-    let object_bytes = megabytes(options.object_mb).max(MEGABYTE);
-    let plan = Plan::new(
-        &export.summary,
-        &catalog,
-        secrets,
-        row_group_bytes,
-        object_bytes,
-    );
+    let workers = count(workers(options, export.files.len()));
+    let sizes = Sizes {
+        row_group: (megabytes(options.memory_mb) / workers).max(MIN_ROW_GROUP),
+        object: megabytes(options.object_mb).max(MEGABYTE),
+        part: options.part_bytes,
+    };
+    let plan = Plan::new(&export.summary, catalog, secrets, sizes);
     let plan = lake.agree(plan, replacer.as_ref()).await?;
-    lake.keep_schemas(&plan, &catalog).await?;
-    // The plan of an earlier run, on a larger machine, may need more memory per worker.
-    let affordable = usize::try_from(memory / plan.row_group_bytes.max(1)).unwrap_or(usize::MAX);
-    let workers = workers.min(affordable).max(1);
-
+    lake.keep_schemas(&plan, catalog).await?;
     let finished = lake.finished(&plan, &export).await?;
-    let bytes = export.files.iter().map(|file| file.size).sum();
-    progress.planned(count(export.files.len()), export.summary.item_count, bytes);
-    for record in finished.values() {
-        progress.advanced(record.report.records, record.bytes_in);
-        progress.file_done(&record.data_file, true);
-    }
-    let job = Arc::new(Job {
-        catalog,
-        secrets: secrets.clone(),
+    Ok(Begun {
+        export,
+        lake,
         plan,
-        summary: export.summary.clone(),
-        spool: options.spool.clone(),
-        progress,
-        stop: Arc::new(AtomicBool::new(false)),
-    });
-    let todo: Vec<Located> = export
-        .files
-        .iter()
-        .filter(|file| !finished.contains_key(&file.file.name))
-        .cloned()
-        .collect();
-    let converted = run(source, &lake, &job, todo, workers).await?;
-    let report = total(export, &finished, &converted)?;
-    lake.put_complete(&complete(&report, &job.plan)).await?;
-    Ok(report)
+        finished,
+    })
 }
 
 /// Converts data files, so many at once. After a failure no more are begun, and the first failure is
@@ -118,20 +155,22 @@ async fn run(
     job: &Arc<Job>,
     files: Vec<Located>,
     workers: usize,
-) -> Result<Vec<FileRecord>, ExportError> {
+) -> Result<BTreeMap<String, FileRecord>, ExportError> {
     let _stop = StopOnDrop(Arc::clone(&job.stop));
     let threads = Threads::start(workers).map_err(|source| ExportError::Spool {
         path: "(threads)".into(),
         source,
     })?;
     let mut outcomes = futures::stream::iter(files)
-        .map(|file| Box::pin(one_file(source, lake, job, file, &threads)))
+        .map(|file| Box::pin(one_file(source.store(), lake, job, file, &threads)))
         .buffer_unordered(workers);
-    let mut records = Vec::new();
+    let mut records = BTreeMap::new();
     let mut failure = None;
     while let Some(outcome) = outcomes.next().await {
         match outcome {
-            Ok(record) => records.push(record),
+            Ok(record) => {
+                records.insert(record.data_file.clone(), record);
+            }
             Err(error) => {
                 job.stop.store(true, Ordering::Relaxed);
                 failure.get_or_insert(error);
@@ -145,46 +184,15 @@ async fn run(
 }
 
 async fn one_file(
-    source: &Source,
-    lake: &Lake,
+    source: &Store,
+    lake: &Arc<Lake>,
     job: &Arc<Job>,
     file: Located,
     threads: &Threads,
 ) -> Result<FileRecord, ExportError> {
-    if job.stop.load(Ordering::Relaxed) {
-        return Err(ExportError::Stopped);
-    }
-    let reader = source.store().open_read(&file.key).await?;
-    let compressed = Blocking {
-        reader,
-        runtime: Handle::current(),
-    };
-    let task = {
-        let (job, file) = (Arc::clone(job), file.clone());
-        threads.run(move || convert_data_file(&job, &file, compressed))
-    };
-    let converted = task.await.ok_or_else(|| ExportError::Worker {
-        file: file.address.clone(),
-        message: "the worker panicked".to_owned(),
-    })??;
-    for object in &converted.objects {
-        lake.put_object(object).await?;
-    }
-    let record = FileRecord::new(&job.plan, &file, converted);
-    lake.put_file_record(&job.plan, &record).await?;
-    job.progress.file_done(&file.file.name, false);
-    Ok(record)
-}
-
-/// An object's bytes for a blocking thread.
-struct Blocking {
-    reader: ObjectReader,
-    runtime: Handle,
-}
-
-impl io::Read for Blocking {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.runtime.block_on(self.reader.read(buffer))
+    match convert_file(source, lake, job, file, threads, Arc::new(|| true)).await? {
+        FileOutcome::Whole(record) => Ok(*record),
+        FileOutcome::Paused => Err(ExportError::Stopped),
     }
 }
 
@@ -196,11 +204,10 @@ impl Drop for StopOnDrop {
     }
 }
 
-/// Adds everything up and checks it against the summary.
-fn total(
+/// Adds everything up and checks it against the summary. `records` are those of the data files, by name.
+pub(crate) fn finish_counts(
     export: Export,
-    finished: &BTreeMap<String, FileRecord>,
-    converted: &[FileRecord],
+    records: &BTreeMap<String, FileRecord>,
 ) -> Result<ConvertReport, ExportError> {
     let summary = export.summary;
     let mut report = ConvertReport {
@@ -218,11 +225,8 @@ fn total(
         ..ConvertReport::default()
     };
     report.files.total = count(export.files.len());
-    report.files.converted = count(converted.len());
-    report.files.resumed = count(finished.len());
-    let mut records: Vec<&FileRecord> = finished.values().chain(converted).collect();
-    records.sort_by(|a, b| a.data_file.cmp(&b.data_file));
-    for record in records {
+    report.files.converted = count(records.len());
+    for record in records.values() {
         report.bytes_in += record.bytes_in;
         report.add(&record.report);
         report.without_keys += record.without_keys;
@@ -241,18 +245,13 @@ fn total(
             accounted: report.accounted(),
         });
     }
-    if report.items != summary.item_count
-        || report.files.converted + report.files.resumed != report.files.total
-    {
+    if report.items != summary.item_count || report.files.converted != report.files.total {
         return Err(ExportError::refused(
             RefusalKind::CountMismatch,
             report.export_arn,
             format!(
                 "{} items in {} data files were converted, the manifests say {} in {}",
-                report.items,
-                report.files.converted + report.files.resumed,
-                summary.item_count,
-                report.files.total
+                report.items, report.files.converted, summary.item_count, report.files.total
             ),
             "copy the export again",
         ));
@@ -260,7 +259,7 @@ fn total(
     Ok(report)
 }
 
-fn complete(report: &ConvertReport, plan: &Plan) -> Complete {
+pub(crate) fn complete(report: &ConvertReport, plan: &Plan) -> Complete {
     Complete {
         format: plan.format,
         kind: plan.kind,

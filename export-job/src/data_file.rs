@@ -1,12 +1,15 @@
 //! One data file of an export: compressed bytes in, lines out, MD5 and counts at the end.
 //!
 //! Streams: memory is one line and two buffers, whatever the file's size. The MD5 is taken over the
-//! compressed bytes as they pass, as the manifest does.
+//! compressed bytes as they pass, as the manifest does. A [`Mark`] says where a reader stands, so that
+//! another one can go on there.
 
 use std::io::{self, BufRead, BufReader, Read};
 
+use flate2::Crc;
 use flate2::bufread::MultiGzDecoder;
 use md5::{Digest, Md5};
+use serde::{Deserialize, Serialize};
 
 /// Longest line read. An item of 400 KB has at most some 3 MB of JSON (a list of NULLs).
 const MAX_LINE: u64 = 16 * 1024 * 1024;
@@ -51,12 +54,28 @@ pub(crate) struct Totals {
     pub(crate) items: u64,
 }
 
+/// A place between two lines of a data file, and what lies before it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Mark {
+    /// Decompressed bytes before it.
+    pub(crate) offset: u64,
+    /// Lines before it.
+    pub(crate) line: u64,
+    /// Lines before it that are not blank.
+    pub(crate) items: u64,
+    /// CRC-32 of the decompressed bytes before it: tells the same file from another.
+    pub(crate) crc: u32,
+}
+
 /// Reads the lines of a gzip file.
 pub(crate) struct DataFileReader<R: Read> {
     lines: BufReader<MultiGzDecoder<BufReader<Hashed<R>>>>,
     line: Vec<u8>,
     number: u64,
     items: u64,
+    offset: u64,
+    crc: Crc,
+    limit: u64,
 }
 
 impl<R: Read> DataFileReader<R> {
@@ -73,12 +92,67 @@ impl<R: Read> DataFileReader<R> {
             line: Vec::new(),
             number: 0,
             items: 0,
+            offset: 0,
+            crc: Crc::new(),
+            limit: u64::MAX,
         }
     }
 
-    /// The next line that is not blank, without its line feed, and its number from 1.
-    pub(crate) fn next_line(&mut self) -> Result<Option<(u64, &[u8])>, DataFileError> {
+    /// Reads only lines that begin before this many decompressed bytes.
+    pub(crate) fn set_limit(&mut self, offset: u64) {
+        self.limit = offset;
+    }
+
+    /// Goes to a mark of another reader of this file. `false`: what lies before it is not what that
+    /// one read, or there is less of it; then this reader is of no use any more.
+    pub(crate) fn skip_to(&mut self, mark: &Mark) -> Result<bool, DataFileError> {
+        while self.offset < mark.offset {
+            let left = usize::try_from(mark.offset - self.offset).unwrap_or(usize::MAX);
+            let read = match self.lines.fill_buf() {
+                Ok(bytes) => {
+                    let bytes = bytes.get(..left).unwrap_or(bytes);
+                    self.crc.update(bytes);
+                    bytes.len()
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(self.explain(error)),
+            };
+            if read == 0 {
+                return Ok(false);
+            }
+            self.lines.consume(read);
+            self.offset += count(read);
+        }
+        self.number = mark.line;
+        self.items = mark.items;
+        Ok(self.mark() == *mark)
+    }
+
+    /// Where the next line begins.
+    pub(crate) fn mark(&self) -> Mark {
+        Mark {
+            offset: self.offset,
+            line: self.number,
+            items: self.items,
+            crc: self.crc.sum(),
+        }
+    }
+
+    /// Whether there is no further line, not even a blank one.
+    pub(crate) fn at_end(&mut self) -> Result<bool, DataFileError> {
         loop {
+            match self.lines.fill_buf() {
+                Ok(bytes) => return Ok(bytes.is_empty()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.explain(error)),
+            }
+        }
+    }
+
+    /// The next line that is not blank, without its line feed, and its number from 1. `None` at the end
+    /// of the file or where the limit is reached.
+    pub(crate) fn next_line(&mut self) -> Result<Option<(u64, &[u8])>, DataFileError> {
+        while self.offset < self.limit {
             self.line.clear();
             let read = (&mut self.lines)
                 .take(MAX_LINE + 1)
@@ -88,9 +162,11 @@ impl<R: Read> DataFileReader<R> {
                 return Ok(None);
             }
             self.number += 1;
+            self.offset += count(read);
+            self.crc.update(&self.line);
             if self.line.last() == Some(&b'\n') {
                 self.line.pop();
-            } else if u64::try_from(read).unwrap_or(u64::MAX) > MAX_LINE {
+            } else if count(read) > MAX_LINE {
                 return Err(DataFileError::LongLine { line: self.number });
             }
             if !self.line.trim_ascii().is_empty() {
@@ -98,6 +174,7 @@ impl<R: Read> DataFileReader<R> {
                 return Ok(Some((self.number, &self.line)));
             }
         }
+        Ok(None)
     }
 
     /// Compressed bytes taken in so far.
@@ -106,14 +183,14 @@ impl<R: Read> DataFileReader<R> {
     }
 
     /// The totals, after [`Self::next_line`] gave `None`.
-    pub(crate) fn finish(self) -> Result<Totals, DataFileError> {
-        let mut hashed = self.lines.into_inner().into_inner();
+    pub(crate) fn finish(&mut self) -> Result<Totals, DataFileError> {
+        let buffered = self.lines.get_mut().get_mut();
         // The decompressor reads to the end of its input, but to be sure of the MD5:
-        io::copy(&mut hashed, &mut io::sink()).map_err(DataFileError::Source)?;
-        let Hashed { md5, bytes, .. } = hashed.into_inner();
+        io::copy(buffered, &mut io::sink()).map_err(DataFileError::Source)?;
+        let hashed = buffered.get_ref();
         Ok(Totals {
-            md5: md5.finalize().into(),
-            bytes,
+            md5: hashed.md5.clone().finalize().into(),
+            bytes: hashed.bytes,
             items: self.items,
         })
     }
@@ -153,9 +230,13 @@ impl<R: Read> Read for Hashed<R> {
             }
         };
         self.md5.update(buffer.get(..read).unwrap_or_default());
-        self.bytes += u64::try_from(read).unwrap_or(u64::MAX);
+        self.bytes += count(read);
         Ok(read)
     }
+}
+
+fn count(bytes: usize) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -194,6 +275,33 @@ mod tests {
         assert_eq!(totals.items, 3);
         assert_eq!(usize::try_from(totals.bytes).unwrap(), file.len());
         assert_eq!(totals.md5, <[u8; 16]>::from(Md5::digest(&file)));
+    }
+
+    #[test]
+    fn a_reader_goes_on_at_the_mark_of_another_one() {
+        let file = gzip(b"a\n\nb\nc\n");
+        let mut first = DataFileReader::new(file.as_slice());
+        let mut marks = vec![first.mark()];
+        while first.next_line().unwrap().is_some() {
+            marks.push(first.mark());
+        }
+        let offsets: Vec<u64> = marks.iter().map(|mark| mark.offset).collect();
+        assert_eq!(offsets, [0, 2, 5, 7]);
+        assert!(first.at_end().unwrap());
+        let totals = first.finish().unwrap();
+        for mark in &marks {
+            let mut other = DataFileReader::new(file.as_slice());
+            assert!(other.skip_to(mark).unwrap());
+            assert_eq!(other.mark(), *mark);
+            while other.next_line().unwrap().is_some() {}
+            assert_eq!(other.finish().unwrap(), totals);
+        }
+        let changed = gzip(b"a\n\nx\nc\n");
+        let short = gzip(b"a\n");
+        for other in [changed, short] {
+            let mut other = DataFileReader::new(other.as_slice());
+            assert!(!other.skip_to(&marks[2]).unwrap());
+        }
     }
 
     #[test]

@@ -16,10 +16,13 @@ use futures::{StreamExt, TryStreamExt};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::data_file::Mark;
 use crate::error::{ExportError, RefusalKind};
 use crate::locate::{Export, Located};
 use crate::spool::Spooled;
-use crate::state::{Complete, FileRecord, Plan, complete_key, file_key, folder, plan_key};
+use crate::state::{
+    Complete, FORMAT, FileRecord, Plan, WRITER, complete_key, file_key, folder, part_key, plan_key,
+};
 
 /// State records read or looked up at once.
 const LOOKUPS: usize = 16;
@@ -64,6 +67,47 @@ impl Lake {
     ) -> Result<(), ExportError> {
         self.put_json(&file_key(&plan.export_id, &record.data_file), record)
             .await
+    }
+
+    /// Records that a part of a data file is whole, and not the last one.
+    pub(crate) async fn put_part_record(
+        &self,
+        plan: &Plan,
+        part: u64,
+        record: &FileRecord,
+    ) -> Result<(), ExportError> {
+        self.put_json(&part_key(&plan.export_id, &record.data_file, part), record)
+            .await
+    }
+
+    /// The first parts of a data file that are in the lake, without a gap, and never the last one.
+    pub(crate) async fn parts(
+        &self,
+        plan: &Plan,
+        file: &Located,
+    ) -> Result<Vec<FileRecord>, ExportError> {
+        let mut parts = Vec::new();
+        if plan.part_bytes.is_none() {
+            return Ok(parts);
+        }
+        let mut mark = Mark::default();
+        loop {
+            let key = part_key(&plan.export_id, &file.file.name, plan.part_at(mark));
+            let Some(record) = self.read::<FileRecord>(&key).await? else {
+                return Ok(parts);
+            };
+            let Some(next) = record.goes_on_at(plan, file, mark) else {
+                return Ok(parts);
+            };
+            for object in &record.objects {
+                let there = self.store.head(&object.key).await?;
+                if there.is_none_or(|meta| meta.size != object.bytes) {
+                    return Ok(parts);
+                }
+            }
+            parts.push(record);
+            mark = next;
+        }
     }
 
     /// Records that the export is whole.
@@ -141,13 +185,7 @@ impl Lake {
                 self.put_json(&key, &wanted).await?;
                 Ok(wanted)
             }
-            (Some(earlier), None) => Err(ExportError::refused(
-                RefusalKind::OtherPlan,
-                self.store.address(&key),
-                difference(&earlier, &wanted),
-                "give the same schemas, secrets and program version to go on with it, or convert \
-                 with `replace` to delete what it wrote and start over",
-            )),
+            (Some(earlier), None) => Err(self.other_plan(&earlier, &wanted)),
             (None, None) => Err(self.unreadable(&key)),
         }
     }
@@ -190,6 +228,55 @@ impl Lake {
             .flatten()
             .map(|record| (record.data_file.clone(), record))
             .collect())
+    }
+
+    /// The record of a data file, if an earlier run finished it under this plan.
+    pub(crate) async fn finished_one(
+        &self,
+        plan: &Plan,
+        file: &Located,
+    ) -> Result<Option<FileRecord>, ExportError> {
+        let Some(record) = self
+            .read::<FileRecord>(&file_key(&plan.export_id, &file.file.name))
+            .await?
+        else {
+            return Ok(None);
+        };
+        let mut there = HashMap::new();
+        for object in &record.objects {
+            let meta = self.store.head(&object.key).await?;
+            there.extend(meta.map(|meta| (meta.key, meta.size)));
+        }
+        self.finished_file(plan, file, &there).await
+    }
+
+    /// Fails where a plan is of other schemas, secrets or software than these.
+    pub(crate) fn same_conversion(&self, plan: &Plan, catalog: &str) -> Result<(), ExportError> {
+        let ours = Plan {
+            format: FORMAT,
+            writer: WRITER.to_owned(),
+            catalog: catalog.to_owned(),
+            ..plan.clone()
+        };
+        if plan.agrees(&ours) {
+            return Ok(());
+        }
+        Err(self.other_plan(plan, &ours))
+    }
+
+    fn other_plan(&self, earlier: &Plan, wanted: &Plan) -> ExportError {
+        ExportError::refused(
+            RefusalKind::OtherPlan,
+            self.store.address(&plan_key(&earlier.export_id)),
+            difference(earlier, wanted),
+            "give the same schemas, secrets and program version to go on with it, or convert with \
+             `replace` to delete what it wrote and start over",
+        )
+    }
+
+    /// Path or address of a key, for messages.
+    pub(crate) fn address(&self, key: &str) -> String {
+        self.store.address(key)
     }
 
     async fn finished_file(

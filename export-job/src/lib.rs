@@ -18,6 +18,7 @@ pub mod convert;
 mod data_file;
 pub mod error;
 pub mod export_writer;
+mod file;
 pub mod format;
 mod ion;
 mod lake;
@@ -31,6 +32,7 @@ pub mod roll;
 pub mod source;
 mod spool;
 pub mod state;
+pub mod steps;
 mod threads;
 mod worker;
 

@@ -3,6 +3,8 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use dynalake_schemas::Catalog;
+
 /// Settings of a conversion.
 #[derive(Debug, Clone)]
 pub struct ConvertOptions {
@@ -13,6 +15,11 @@ pub struct ConvertOptions {
     pub memory_mb: usize,
     /// Size in megabytes at which an object is closed and the table's next one begun.
     pub object_mb: usize,
+    /// Decompressed bytes of a data file that are converted at a time; the spool holds the objects of
+    /// one such part per worker. `None`: all. A plan of an earlier run keeps its own number.
+    pub part_bytes: Option<u64>,
+    /// Name of the source table, where it differs from `lake.toml` (one name per stage).
+    pub source_table: Option<String>,
     /// Folder for objects under construction; they go into a temporary folder within. It needs
     /// room for the Parquet of `workers` data files. `None`: the system's temporary folder.
     pub spool: Option<PathBuf>,
@@ -34,12 +41,22 @@ impl Default for ConvertOptions {
             workers: None,
             memory_mb: 256,
             object_mb: 256,
+            part_bytes: None,
+            source_table: None,
             spool: None,
             replace: false,
             holder: "dynalake".to_owned(),
             now_ms: 0,
             stop_after_puts: None,
         }
+    }
+}
+
+impl ConvertOptions {
+    /// The table that exports must be of, where one is named.
+    pub(crate) fn source_table<'a>(&'a self, catalog: &'a Catalog) -> Option<&'a str> {
+        let table = self.source_table.as_ref();
+        table.or(catalog.source.table.as_ref()).map(String::as_str)
     }
 }
 

@@ -44,6 +44,8 @@ pub(crate) struct Naming {
     pub(crate) label: String,
     /// The export's id and the data file's name: makes the object's name.
     pub(crate) data_file: String,
+    /// Number of each table's first object.
+    pub(crate) first: u32,
 }
 
 /// Objects of one data file.
@@ -116,13 +118,14 @@ impl<'a> Spool<'a> {
 
     /// Begins a table's next object.
     fn begin(&mut self, index: usize, entity: &Entity) -> Result<Open, ExportError> {
-        let part = self.parts.entry(index).or_default();
-        let path = self.folder.path().join(format!("{index}-{part}.parquet"));
         let Naming {
             folder,
             label,
             data_file,
+            first,
         } = &self.naming;
+        let part = self.parts.entry(index).or_insert(*first);
+        let path = self.folder.path().join(format!("{index}-{part}.parquet"));
         let key = layout::export_key(folder, &entity.table, label, data_file, *part);
         *part += 1;
         let writer = ObjectWriter::new(entity, Appending::new(path.clone()))

@@ -3,6 +3,7 @@
 //! ```text
 //! state/exports/<export id>/plan.json               how the first run converts it
 //! state/exports/<export id>/<data file>.json        one per data file that is whole in the lake
+//! state/exports/<export id>/parts/<data file>.<n>.json   one per part of a data file but the last
 //! state/exports/<export id>/complete.json           everything is, and the totals are right
 //! state/export-seconds/<export label>.json          which full export or roll owns the partition
 //!                                                   `export=<label>`
@@ -19,6 +20,7 @@ use dynalake_schemas::Catalog;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::data_file::Mark;
 use crate::locate::Located;
 use crate::manifest::{ExportKind, Summary, hex, md5_text};
 use crate::report::TableOutcome;
@@ -26,7 +28,9 @@ use crate::spool::Spooled;
 use crate::worker::Converted;
 
 /// Form of the records below; part of the plan.
-const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 1;
+/// Version of this program; part of the plan.
+pub(crate) const WRITER: &str = env!("CARGO_PKG_VERSION");
 
 /// What a state folder is about.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -117,6 +121,9 @@ pub(crate) struct Plan {
     pub(crate) row_group_bytes: u64,
     /// Bytes at which an object is closed.
     pub(crate) object_bytes: u64,
+    /// Decompressed bytes of a data file that are converted at a time. `None`: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) part_bytes: Option<u64>,
     /// Tables that may have objects.
     pub(crate) tables: Vec<String>,
 }
@@ -143,7 +150,7 @@ impl From<&Spooled> for ObjectRecord {
     }
 }
 
-/// A data file that is whole in the lake.
+/// A data file, or a part of one, that is whole in the lake.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FileRecord {
     pub(crate) format: u32,
@@ -157,6 +164,9 @@ pub(crate) struct FileRecord {
     /// Lines of an incremental export in quarantine whose keys cannot be read.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) without_keys: u64,
+    /// Of a part: where it begins and ends. `None`: this record is of the whole data file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) span: Option<Span>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls")]
@@ -164,13 +174,27 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+/// Beginning and end of a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Span {
+    pub(crate) from: Mark,
+    pub(crate) to: Mark,
+}
+
+/// Bytes at which something ends; part of the plan.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sizes {
+    pub(crate) row_group: u64,
+    pub(crate) object: u64,
+    pub(crate) part: Option<u64>,
+}
+
 impl Plan {
     pub(crate) fn new(
         summary: &Summary,
         catalog: &Catalog,
         secrets: &Secrets,
-        row_group_bytes: u64,
-        object_bytes: u64,
+        sizes: Sizes,
     ) -> Self {
         Self {
             format: FORMAT,
@@ -178,10 +202,11 @@ impl Plan {
             export_id: summary.export_id.clone(),
             export_arn: summary.export_arn.clone(),
             label: summary.label.clone(),
-            writer: env!("CARGO_PKG_VERSION").to_owned(),
+            writer: WRITER.to_owned(),
             catalog: fingerprint(catalog, secrets),
-            row_group_bytes,
-            object_bytes,
+            row_group_bytes: sizes.row_group,
+            object_bytes: sizes.object,
+            part_bytes: sizes.part,
             tables: catalog
                 .entities
                 .iter()
@@ -204,10 +229,11 @@ impl Plan {
             export_arn: export_id.clone(),
             export_id,
             label,
-            writer: env!("CARGO_PKG_VERSION").to_owned(),
+            writer: WRITER.to_owned(),
             catalog: fingerprint(catalog, secrets),
             row_group_bytes,
             object_bytes,
+            part_bytes: None,
             tables: catalog.entities.iter().map(|e| e.table.clone()).collect(),
         }
     }
@@ -225,6 +251,12 @@ impl Plan {
     /// [`Plan::objects_prefix`] of all tables.
     pub(crate) fn prefixes(&self) -> impl Iterator<Item = String> {
         self.tables.iter().map(|table| self.objects_prefix(table))
+    }
+
+    /// Number of the part that begins at a mark.
+    pub(crate) fn part_at(&self, mark: Mark) -> u64 {
+        self.part_bytes
+            .map_or(0, |bytes| mark.offset / bytes.max(1))
     }
 
     /// Whether a run with `other`'s settings may go on with this plan (and its sizes).
@@ -246,7 +278,8 @@ impl Plan {
 }
 
 impl FileRecord {
-    pub(crate) fn new(plan: &Plan, file: &Located, converted: Converted) -> Self {
+    /// The record of a part; of the whole data file, if it has one only.
+    pub(crate) fn new(plan: &Plan, file: &Located, converted: &Converted) -> Self {
         Self {
             format: FORMAT,
             data_file: file.file.name.clone(),
@@ -254,18 +287,50 @@ impl FileRecord {
             catalog: plan.catalog.clone(),
             bytes_in: file.size,
             objects: converted.objects.iter().map(ObjectRecord::from).collect(),
-            report: converted.report,
+            report: converted.report.clone(),
             without_keys: converted.without_keys,
+            span: converted.place.next.map(|to| Span {
+                from: converted.place.from,
+                to,
+            }),
         }
+    }
+
+    /// The record of a data file whose last part is `last`.
+    pub(crate) fn of_parts(parts: &[Self], last: &Self) -> Self {
+        let mut whole = Self {
+            objects: Vec::new(),
+            report: Report::default(),
+            without_keys: 0,
+            ..last.clone()
+        };
+        for part in parts.iter().chain([last]) {
+            whole.objects.extend(part.objects.iter().cloned());
+            whole.report.merge(&part.report);
+            whole.without_keys += part.without_keys;
+        }
+        whole
+    }
+
+    /// Where the next part begins, if this record is of the part that begins at `from`, of the same
+    /// data file under the same plan, and not of the last one.
+    pub(crate) fn goes_on_at(&self, plan: &Plan, file: &Located, from: Mark) -> Option<Mark> {
+        let span = self.span.filter(|span| span.from == from)?;
+        self.is_of(plan, file).then_some(span.to)
+    }
+
+    fn is_of(&self, plan: &Plan, file: &Located) -> bool {
+        self.format == FORMAT
+            && self.data_file == file.file.name
+            && self.md5 == md5_text(&file.file.md5)
+            && self.catalog == plan.catalog
     }
 
     /// Whether this record is of the same data file under the same plan, with all rows there.
     pub(crate) fn holds(&self, plan: &Plan, file: &Located, there: &HashMap<String, u64>) -> bool {
-        self.format == FORMAT
-            && self.data_file == file.file.name
-            && self.md5 == md5_text(&file.file.md5)
+        self.is_of(plan, file)
+            && self.span.is_none()
             && self.report.records == file.file.item_count
-            && self.catalog == plan.catalog
             && self
                 .objects
                 .iter()
@@ -291,6 +356,11 @@ pub(crate) fn is_data_file_record(export_id: &str, key: &str) -> bool {
 /// A data file's name ends in `.gz`, so that this is no other record's key.
 pub(crate) fn file_key(export_id: &str, data_file: &str) -> String {
     format!("{}{data_file}.json", folder(export_id))
+}
+
+/// Key of the record of a part. The number is the part's, which names it for good.
+pub(crate) fn part_key(export_id: &str, data_file: &str, part: u64) -> String {
+    format!("{}parts/{data_file}.{part:05}.json", folder(export_id))
 }
 
 /// SHA-256 over the schemas and the secrets that transforms use, as hex. The text hashed is the

@@ -1,8 +1,13 @@
-//! Converts one data file: compressed bytes in, verified objects on the local disk out.
+//! Converts one data file: compressed bytes in, objects on the local disk out.
 //!
 //! Runs on a blocking thread. Memory: the plan's row-group budget, the copies that sorting and
 //! encoding make of one table's share of it, one line, and a few buffers. Nothing here touches the
-//! lake; what is not verified never gets there.
+//! lake.
+//!
+//! Where the plan says so, a file is converted in parts: part k holds the lines that begin in the
+//! decompressed bytes from k·P to (k+1)·P. So the disk holds the objects of one part, and a worker
+//! whose time is over can be followed by another one. The last part has read all of the file and is
+//! given only if MD5 and item count are right; the parts before it are seen by nobody until then.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,7 +22,7 @@ use dynalake_pipeline::report::Report;
 use dynalake_schemas::Catalog;
 use tempfile::TempDir;
 
-use crate::data_file::{DataFileError, DataFileReader, Totals};
+use crate::data_file::{DataFileError, DataFileReader, Mark, Totals};
 use crate::error::{ExportError, RefusalKind};
 use crate::format::{DataFormat, LineReader};
 use crate::line;
@@ -45,8 +50,9 @@ pub(crate) struct Job {
     pub(crate) stop: Arc<AtomicBool>,
 }
 
-/// A verified data file as objects on the local disk.
+/// A part of a data file, most often all of it, as objects on the local disk.
 pub(crate) struct Converted {
+    pub(crate) place: Place,
     pub(crate) objects: Vec<Spooled>,
     pub(crate) report: Report,
     /// Lines of an incremental export in quarantine whose keys cannot be read.
@@ -55,15 +61,66 @@ pub(crate) struct Converted {
     pub(crate) _folder: TempDir,
 }
 
-/// Converts and verifies a data file read from `compressed`.
+/// Where a part is in its data file. By default: all of it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Place {
+    /// Number of the part, from 0. A part in which no line begins does not exist.
+    pub(crate) part: u64,
+    /// Where it begins.
+    pub(crate) from: Mark,
+    /// Where the next part begins; `None` if this one is the last and the file is verified.
+    pub(crate) next: Option<Mark>,
+}
+
+/// What is to be done after a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// Convert the next part.
+    GoOn,
+    /// Leave the rest to another worker.
+    Pause,
+}
+
+/// Objects of one part that have numbers of their own.
+const OBJECTS_PER_PART: u64 = 100_000;
+
+/// Converts a data file read from `compressed`, from a mark or from its beginning on, and gives each part
+/// to `done`. `false`: the mark is not one of this file.
 pub(crate) fn convert_data_file(
     job: &Job,
     file: &Located,
     compressed: impl std::io::Read,
-) -> Result<Converted, ExportError> {
-    let mut worker = Worker::new(job, file)?;
+    from: Option<Mark>,
+    done: &mut dyn FnMut(Converted) -> Result<Then, ExportError>,
+) -> Result<bool, ExportError> {
     let mut reader = DataFileReader::new(compressed);
-    let mut reported = 0;
+    if let Some(mark) = from {
+        let there = reader.skip_to(&mark);
+        if !there.map_err(|error| unreadable(file, error))? {
+            return Ok(false);
+        }
+    }
+    loop {
+        let converted = convert_part(job, file, &mut reader)?;
+        let last = converted.place.next.is_none();
+        if done(converted)? == Then::Pause || last {
+            return Ok(true);
+        }
+    }
+}
+
+/// Converts the part that begins where the reader stands.
+fn convert_part(
+    job: &Job,
+    file: &Located,
+    reader: &mut DataFileReader<impl std::io::Read>,
+) -> Result<Converted, ExportError> {
+    let from = reader.mark();
+    let part = job.plan.part_at(from);
+    let end = |bytes: u64| bytes.saturating_mul(part.saturating_add(1));
+    reader.set_limit(job.plan.part_bytes.map_or(u64::MAX, end));
+    let mut worker = Worker::new(job, file, part)?;
+    let mut reported = reader.bytes();
     let mut unchecked = 0;
     let mut first = true;
     while let Some((number, line)) = reader
@@ -84,10 +141,16 @@ pub(crate) fn convert_data_file(
             }
         }
     }
-    let totals = reader.finish().map_err(|error| unreadable(file, error))?;
-    verify(file, &totals)?;
-    worker.tell(totals.bytes - reported);
-    worker.finish(totals.items)
+    let next = if reader.at_end().map_err(|error| unreadable(file, error))? {
+        let totals = reader.finish().map_err(|error| unreadable(file, error))?;
+        verify(file, &totals)?;
+        None
+    } else {
+        Some(reader.mark())
+    };
+    worker.tell(reader.bytes() - reported);
+    let items = reader.mark().items - from.items;
+    worker.finish(items, Place { part, from, next })
 }
 
 /// An item as a line of a full export, and the road that it took.
@@ -102,7 +165,7 @@ pub(crate) fn convert_again<L>(
 where
     L: Iterator<Item = Result<AgainLine, ExportError>>,
 {
-    let mut worker = Worker::new(job, file)?;
+    let mut worker = Worker::new(job, file, 0)?;
     let (mut items, mut unchecked) = (0, 0);
     for part in parts {
         for line in part? {
@@ -117,7 +180,7 @@ where
             }
         }
     }
-    worker.finish(items)
+    worker.finish(items, Place::default())
 }
 
 struct Worker<'a> {
@@ -135,7 +198,7 @@ struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    fn new(job: &'a Job, file: &'a Located) -> Result<Self, ExportError> {
+    fn new(job: &'a Job, file: &'a Located, part: u64) -> Result<Self, ExportError> {
         let pipeline = Pipeline::new(Arc::clone(&job.catalog), &job.secrets, Partitioning::Whole)
             .map_err(ExportError::Setup)?;
         let name = &file.file.name;
@@ -144,6 +207,7 @@ impl<'a> Worker<'a> {
             folder: job.plan.kind.folder(),
             label: job.summary.label.clone(),
             data_file: format!("{}-{stem}", job.summary.export_id),
+            first: first_object(part)?,
         };
         let spool = Spool::new(
             &job.catalog,
@@ -276,7 +340,7 @@ impl<'a> Worker<'a> {
         self.job.progress.advanced(items, bytes);
     }
 
-    fn finish(mut self, items: u64) -> Result<Converted, ExportError> {
+    fn finish(mut self, items: u64, place: Place) -> Result<Converted, ExportError> {
         let batches = self
             .pipeline
             .finish()
@@ -307,6 +371,7 @@ impl<'a> Worker<'a> {
             });
         }
         Ok(Converted {
+            place,
             objects,
             report,
             without_keys: self.without_keys,
@@ -331,6 +396,15 @@ fn check_format(file: &Located, line: &[u8]) -> Result<(), ExportError> {
         )),
         _ => Ok(()),
     }
+}
+
+fn first_object(part: u64) -> Result<u32, ExportError> {
+    let number = part.checked_mul(OBJECTS_PER_PART);
+    number
+        .and_then(|number| u32::try_from(number).ok())
+        .ok_or_else(|| {
+            ExportError::Setup("a data file has too many parts; make them larger".to_owned())
+        })
 }
 
 fn verify(file: &Located, totals: &Totals) -> Result<(), ExportError> {

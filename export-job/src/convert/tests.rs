@@ -3,6 +3,7 @@
 mod commit;
 mod corpus;
 mod ion;
+mod parts;
 mod refusals;
 mod resume;
 

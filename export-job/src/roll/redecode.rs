@@ -150,7 +150,7 @@ async fn object(
     for object in &converted.objects {
         rolling.state.put_object(object).await?;
     }
-    let record = FileRecord::new(&job.plan, &file, converted);
+    let record = FileRecord::new(&job.plan, &file, &converted);
     rolling.state.put_json(&key, &record).await?;
     Ok(record)
 }
