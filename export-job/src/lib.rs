@@ -20,6 +20,10 @@ pub mod error;
 pub mod export_writer;
 mod file;
 pub mod format;
+#[cfg(feature = "worker")]
+pub mod function;
+#[cfg(feature = "worker")]
+pub mod glue;
 mod ion;
 mod lake;
 pub mod line;

@@ -14,31 +14,8 @@ use crate::current::{CurrentError, TableState};
 use crate::json::members;
 use crate::rebuild::rebuild_item;
 
-/// Compares what the lake says with what the export says.
-pub(super) fn compare(
-    catalog: &Catalog,
-    entity: usize,
-    state: TableState,
-    export: Rows,
-    unsure: &HashSet<KeyHash>,
-    samples: usize,
-) -> Result<TableAudit, CurrentError> {
-    let mut comparison = Comparison {
-        catalog,
-        entity,
-        export,
-        unsure,
-        samples,
-        audit: TableAudit::default(),
-    };
-    state.read(&mut |batch| comparison.lake_rows(batch))?;
-    while let Some(row) = comparison.export.take()? {
-        comparison.missing(&row);
-    }
-    Ok(comparison.audit)
-}
-
-struct Comparison<'a> {
+/// What the lake says, compared with what the export says.
+pub(super) struct Comparison<'a> {
     catalog: &'a Catalog,
     entity: usize,
     export: Rows,
@@ -47,7 +24,42 @@ struct Comparison<'a> {
     audit: TableAudit,
 }
 
-impl Comparison<'_> {
+impl<'a> Comparison<'a> {
+    pub(super) fn new(
+        catalog: &'a Catalog,
+        entity: usize,
+        export: Rows,
+        unsure: &'a HashSet<KeyHash>,
+        samples: usize,
+    ) -> Self {
+        Self {
+            catalog,
+            entity,
+            export,
+            unsure,
+            samples,
+            audit: TableAudit::default(),
+        }
+    }
+
+    /// Compares all rows, unless `stop` says otherwise.
+    pub(super) fn run(
+        mut self,
+        state: TableState,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<TableAudit, CurrentError> {
+        state.read(&mut |batch| {
+            if stop() {
+                return Err(CurrentError::Stopped);
+            }
+            self.lake_rows(batch)
+        })?;
+        while let Some(row) = self.export.take()? {
+            self.missing(&row);
+        }
+        Ok(self.audit)
+    }
+
     fn lake_rows(&mut self, batch: RecordBatch) -> Result<(), CurrentError> {
         let batch = Arc::new(batch);
         for row in 0..batch.num_rows() {

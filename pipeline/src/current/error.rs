@@ -14,6 +14,9 @@ pub enum CurrentError {
     /// The baseline's record cannot be read.
     #[error(transparent)]
     Baseline(#[from] crate::baseline::BaselineError),
+    /// The caller wanted no more.
+    #[error("stopped before the end")]
+    Stopped,
     /// An object listed a moment ago is gone: compaction or a dropped baseline. Run again.
     #[error("`{key}` was deleted while it was read; run the command again")]
     Gone {

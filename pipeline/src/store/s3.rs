@@ -20,7 +20,7 @@ use bytes::Bytes;
 use super::ObjectMeta;
 use super::error::{StoreError, StoreErrorKind};
 
-pub use client::{MAX_ATTEMPTS, S3Settings, client, http_client};
+pub use client::{MAX_ATTEMPTS, S3Settings, client, http_client, http_client_to};
 pub use multipart::{MULTIPART_ABOVE, PART_CONCURRENCY, PART_SIZE};
 pub use read::{CHUNK_SIZE, READ_AHEAD};
 

@@ -40,21 +40,12 @@ pub struct S3Settings {
 
 /// A client with our time limits, retries and TLS.
 pub fn client(settings: &S3Settings) -> Client {
-    let plain = settings
-        .endpoint
-        .as_deref()
-        .is_some_and(|url| url.starts_with("http://"));
     let mut config = aws_sdk_s3::Config::builder()
         .behavior_version(BehaviorVersion::latest())
         .region(Region::new(settings.region.clone()))
         .credentials_provider(settings.credentials.clone())
         .force_path_style(settings.path_style)
-        // Without TLS there is no need to read the system's certificates.
-        .http_client(if plain {
-            Builder::new().build_http()
-        } else {
-            http_client()
-        })
+        .http_client(http_client_to(settings.endpoint.as_deref()))
         .timeout_config(
             TimeoutConfig::builder()
                 .connect_timeout(CONNECT_TIMEOUT)
@@ -72,6 +63,16 @@ pub fn client(settings: &S3Settings) -> Client {
         config = config.endpoint_url(endpoint);
     }
     Client::from_conf(config.build())
+}
+
+/// The HTTP client for an endpoint; `None`: AWS's own.
+pub fn http_client_to(endpoint: Option<&str>) -> SharedHttpClient {
+    if endpoint.is_some_and(|url| url.starts_with("http://")) {
+        // Without TLS there is no need to read the system's certificates.
+        Builder::new().build_http()
+    } else {
+        http_client()
+    }
 }
 
 /// The HTTP client of all our SDK clients: TLS by rustls with ring, the system's certificates.
