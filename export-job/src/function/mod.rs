@@ -39,7 +39,8 @@ type Log = Vec<String>;
 /// Runs one invocation.
 pub async fn invoke(invocation: Invocation<'_>, context: &Context) -> Outcome<Value> {
     let mut log = Log::new();
-    let result = step(&invocation, context, &mut log).await;
+    // Boxed, as each step is: their state is large, and most of it never lives.
+    let result = Box::pin(step(&invocation, context, &mut log)).await;
     Outcome {
         log,
         result: result.map_err(|error| error.diagnostic()),
@@ -62,14 +63,14 @@ async fn step(
     };
     context.spool.clear()?;
     match event.step {
-        Step::Requests => requests::requests(&call).await,
-        Step::Plan => plan::plan(&call).await,
-        Step::Convert => convert::convert(&call, log).await,
-        Step::Roll => roll::roll_step(&call).await,
-        Step::Commit => commit::commit(&call, log).await,
-        Step::Audit => audit::audit_step(&call, log).await,
-        Step::Publish => publish(&call).await,
-        Step::Compact => compact_step(&call, invocation.event, log).await,
+        Step::Requests => Box::pin(requests::requests(&call)).await,
+        Step::Plan => Box::pin(plan::plan(&call)).await,
+        Step::Convert => Box::pin(convert::convert(&call, log)).await,
+        Step::Roll => Box::pin(roll::roll_step(&call)).await,
+        Step::Commit => Box::pin(commit::commit(&call, log)).await,
+        Step::Audit => Box::pin(audit::audit_step(&call, log)).await,
+        Step::Publish => Box::pin(publish(&call)).await,
+        Step::Compact => Box::pin(compact_step(&call, invocation.event, log)).await,
     }
 }
 
