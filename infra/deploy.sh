@@ -127,8 +127,10 @@ if [ "$recovery" != ENABLED ]; then
     '--point-in-time-recovery-specification PointInTimeRecoveryEnabled=true'
 fi
 
+ours=$(aws cloudformation describe-stack-resource --stack-name "$stack" --output text \
+  --logical-resource-id StreamMapping --query StackResourceDetail.PhysicalResourceId 2>/dev/null || true)
 readers=$(aws lambda list-event-source-mappings --event-source-arn "$stream_arn" --output text \
-  --query "EventSourceMappings[?!contains(FunctionArn, ':function:$stack-')].FunctionArn")
+  --query "EventSourceMappings[?UUID!='$ours'].FunctionArn")
 for reader in $readers; do
   [ "$reader" = None ] ||
     note "the stream is read by $reader, too; more than two readers (one of a global table) throttle" \

@@ -70,7 +70,7 @@ pub(crate) fn facts() -> Value {
     export_job.push("DYNALAKE_WORK");
     json!({
         "metrics": metrics,
-        "handlers": ["stream", "plan", "convert", "commit", "audit", "roll", "windows", "compact", "publish"],
+        "handlers": ["stream", "plan", "convert", "commit", "audit", "roll", "requests", "compact", "publish"],
         "variables": {"stream": stream, "export-job": export_job},
     })
 }
