@@ -223,8 +223,9 @@ Changes show up there after a minute or two:
 
 What was in the table before comes with its first full export:
 
-  aws stepfunctions start-execution --region $region \\
-    --state-machine-arn $(output ExportStateMachineArn) --input '{"type":"FULL"}'
+  AWS_REGION=$region dynalake backfill --stack $stack
+
+How it does, at any time: AWS_REGION=$region dynalake status --stack $stack
 
 Dashboard: $(output DashboardUrl)
 TEXT

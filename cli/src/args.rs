@@ -2,6 +2,8 @@
 
 #[cfg(feature = "cloud")]
 mod export;
+#[cfg(feature = "cloud")]
+mod stack;
 
 use std::path::PathBuf;
 
@@ -12,6 +14,8 @@ pub(crate) use self::export::{
     ConversionArgs, DataFileFormat, ExportListArgs, ExportResumeArgs, ExportRunArgs,
     ExportStatusArgs, ViewArg, WaitArgs,
 };
+#[cfg(feature = "cloud")]
+pub(crate) use self::stack::{BackfillArgs, PublishArgs, StatusArgs};
 
 /// Typed lake tables, one per entity, next to a DynamoDB single table.
 #[derive(Debug, Parser)]
@@ -75,6 +79,16 @@ pub(crate) enum Command {
     Template(TemplateArgs),
     /// Make the zips of a deployment: the schemas as a layer, and the functions
     Bundle(BundleArgs),
+    /// How a deployed stack does: lag, exports, audit, quarantine, alarms (exit 1 when something needs
+    /// attention)
+    #[cfg(feature = "cloud")]
+    Status(StatusArgs),
+    /// Have a deployed stack export its table and take it into the lake, and follow that
+    #[cfg(feature = "cloud")]
+    Backfill(BackfillArgs),
+    /// Have a deployed stack publish its views again
+    #[cfg(feature = "cloud")]
+    Publish(PublishArgs),
 }
 
 /// Output of commands that report.
@@ -360,15 +374,41 @@ pub(crate) struct CompactArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  dynalake replay event.json --lake ./lake \
-    --schemas schemas/ecommerce")]
+#[command(
+    after_help = "Examples:\n  dynalake replay event.json --lake ./lake --schemas schemas/ecommerce\n  \
+    dynalake replay --failed --stack orders-lake --schemas schemas/ecommerce\n  \
+    dynalake replay --failed s3://bucket/aws/lambda --lake s3://bucket/lake \
+    --schemas schemas/ecommerce\n\n\
+    Batches that the event source mapping gave up lie in its on-failure bucket. One that was replayed \
+    moves to `replayed/` beside the others; broken off anywhere, the next run writes the same objects \
+    again and goes on."
+)]
 pub(crate) struct ReplayArgs {
     /// Files with one DynamoDB stream event each, as Lambda gets it (`-` is stdin)
-    #[arg(required = true, value_name = "EVENT.json")]
+    #[arg(required_unless_present = "failed", value_name = "EVENT.json")]
     pub(crate) events: Vec<PathBuf>,
+    /// Batches that were given up, in place of files: a folder or `s3://bucket/prefix` (else the
+    /// stack's)
+    #[arg(long, value_name = "URI", num_args = 0..=1, conflicts_with = "events")]
+    #[expect(
+        clippy::option_option,
+        reason = "not given, given alone, given with a place"
+    )]
+    pub(crate) failed: Option<Option<String>>,
+    /// Name of the stack whose batches, lake and table these are
+    #[cfg(feature = "cloud")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "failed",
+        conflicts_with = "lake"
+    )]
+    pub(crate) stack: Option<String>,
     /// Lake to write to: a folder or `s3://bucket/prefix`
     #[arg(long, value_name = "URI")]
-    pub(crate) lake: String,
+    #[cfg_attr(feature = "cloud", arg(required_unless_present = "stack"))]
+    #[cfg_attr(not(feature = "cloud"), arg(required = true))]
+    pub(crate) lake: Option<String>,
     /// Schema folder
     #[arg(long, value_name = "DIR")]
     pub(crate) schemas: PathBuf,

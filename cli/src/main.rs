@@ -17,6 +17,8 @@ mod place;
 mod sanitize;
 mod suggest;
 mod template;
+#[cfg(feature = "cloud")]
+mod waiting;
 
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -3,6 +3,7 @@
 //! The client speaks the JSON protocol over a connection per call ("DynamoDB low-level API" in AWS's
 //! developer guide). MiniStack looks at the region in the credentials' scope and checks no signature.
 
+use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -106,6 +107,48 @@ impl MiniStack {
             stream_arn: stream_arn.expect("the table has a stream").to_owned(),
         }
     }
+}
+
+impl MiniStack {
+    /// Calls an operation of a service that speaks the query protocol (CloudFormation, CloudWatch):
+    /// parameters go as a form, `Action` among them; the answer is XML.
+    pub fn query(&self, service: &str, parameters: &[(&str, &str)]) -> String {
+        let form: Vec<String> = parameters
+            .iter()
+            .map(|(name, value)| format!("{name}={}", form_encoded(value)))
+            .collect();
+        let form = form.join("&");
+        let message = format!(
+            "POST / HTTP/1.1\r\nhost: {}\r\ncontent-type: application/x-www-form-urlencoded\r\n\
+             connection: close\r\nauthorization: AWS4-HMAC-SHA256 \
+             Credential=AKIDEXAMPLE/20260501/eu-west-1/{service}/aws4_request, SignedHeaders=host, \
+             Signature=0\r\ncontent-length: {}\r\n\r\n{form}",
+            self.address,
+            form.len()
+        );
+        let mut stream = TcpStream::connect(&self.address).expect("MiniStack listens");
+        stream.write_all(message.as_bytes()).unwrap();
+        let mut connection = BufReader::new(stream);
+        let head = http1::read_head(&mut connection)
+            .unwrap()
+            .expect("MiniStack answers");
+        let body = http1::read_body(&mut connection, &head, true).unwrap();
+        let body = String::from_utf8(body).unwrap();
+        assert_eq!(http1::word(&head, 1), "200", "{service}: {body}");
+        body
+    }
+}
+
+fn form_encoded(text: &str) -> String {
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() {
+            encoded.push(char::from(byte));
+        } else {
+            write!(encoded, "%{byte:02X}").unwrap();
+        }
+    }
+    encoded
 }
 
 impl DynamoClient {

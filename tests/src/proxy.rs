@@ -175,12 +175,7 @@ fn serve(
                 continue;
             }
             Action::Deny => {
-                refuse(
-                    &mut writer,
-                    "403 Forbidden",
-                    "AccessDenied",
-                    "Access Denied",
-                )?;
+                deny(&mut writer, &head)?;
                 continue;
             }
             _ => {}
@@ -291,6 +286,35 @@ fn head_of_answer(answer: &http1::Message, method: &str) -> String {
     }
     text.push_str("\r\n");
     text
+}
+
+/// Denies a request as a service of its protocol does: Smithy's RPC v2 CBOR, AWS's JSON protocols, S3.
+fn deny(stream: &mut TcpStream, head: &[String]) -> io::Result<()> {
+    const CODE: &str = "AccessDeniedException";
+    let denied = "403 Forbidden";
+    if http1::header(head, "smithy-protocol").is_some() {
+        // RFC 8949: a map of two texts.
+        let mut body = vec![0xa2];
+        for text in ["__type", CODE, "message", "Access Denied"] {
+            body.push(0x60 | u8::try_from(text.len()).unwrap());
+            body.extend(text.as_bytes());
+        }
+        let headers = [
+            ("content-type", "application/cbor"),
+            ("smithy-protocol", "rpc-v2-cbor"),
+        ];
+        return http1::respond(stream, denied, &headers, &body);
+    }
+    let is_json = http1::header(head, "x-amz-target").is_some()
+        || http1::word(head, 1).starts_with("/2015-03-31/");
+    if is_json {
+        let headers = [
+            ("content-type", "application/json"),
+            ("x-amzn-errortype", CODE),
+        ];
+        return http1::respond(stream, denied, &headers, br#"{"message":"Access Denied"}"#);
+    }
+    refuse(stream, denied, "AccessDenied", "Access Denied")
 }
 
 fn refuse(stream: &mut TcpStream, status: &str, code: &str, message: &str) -> io::Result<()> {

@@ -1,11 +1,6 @@
 //! DynamoDB's calls about exports, in our terms.
 
-use std::time::Duration;
-
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::config::retry::RetryConfig;
-use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
-use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::primitives::DateTime;
 use aws_sdk_dynamodb::types::{
     ExportDescription, ExportFormat, ExportStatus as AwsStatus, ExportType, ExportViewType,
@@ -16,15 +11,9 @@ use dynalake_export_job::request::{
     Target, Wanted, Window,
 };
 
-use super::refused::Refused;
+use super::millis;
+use super::refused::{Refused, refused};
 use crate::exit::Outcome;
-
-/// Attempts per call, the first included; throttled calls are made again by the SDK.
-const MAX_ATTEMPTS: u32 = 5;
-/// The first pause before another attempt is up to this long; it doubles with each one.
-const INITIAL_BACKOFF: Duration = Duration::from_millis(200);
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Clocks of two machines differ by less than this.
 const CLOCKS_MS: i64 = 10 * 60_000;
@@ -52,22 +41,9 @@ impl Exports {
     /// A client for a table's region. `AWS_ENDPOINT_URL_DYNAMODB` and `AWS_ENDPOINT_URL` name
     /// another endpoint than AWS's.
     pub(crate) async fn open(table: &TableArn) -> Outcome<Self> {
-        let config = super::config(table.region()).await?;
-        let config = aws_sdk_dynamodb::config::Builder::from(&config)
-            .timeout_config(
-                TimeoutConfig::builder()
-                    .connect_timeout(CONNECT_TIMEOUT)
-                    .operation_attempt_timeout(ATTEMPT_TIMEOUT)
-                    .build(),
-            )
-            .retry_config(
-                RetryConfig::standard()
-                    .with_max_attempts(MAX_ATTEMPTS)
-                    .with_initial_backoff(INITIAL_BACKOFF),
-            )
-            .build();
+        let config = super::config(Some(table.region())).await?;
         Ok(Self {
-            client: Client::from_conf(config),
+            client: Client::new(&config),
         })
     }
 
@@ -279,10 +255,6 @@ fn wanted(description: &ExportDescription) -> Option<Wanted> {
     Some(Wanted::Full { at_ms })
 }
 
-fn millis(time: Option<&DateTime>) -> Option<i64> {
-    time?.to_millis().ok()
-}
-
 /// When an export was made, by its id: 14 digits of milliseconds, `-`, 8 hex digits.
 fn made_ms(export_arn: &str) -> Option<i64> {
     let (_, id) = export_arn.rsplit_once("/export/")?;
@@ -296,47 +268,4 @@ fn nothing(doing: &'static str) -> Refused {
         message: "DynamoDB's answer says nothing of an export".to_owned(),
         transient: true,
     }
-}
-
-fn refused<E>(doing: &'static str, error: &SdkError<E>) -> Refused
-where
-    E: std::error::Error + ProvideErrorMetadata + Send + Sync + 'static,
-{
-    let status = error
-        .raw_response()
-        .map(|response| response.status().as_u16());
-    let code = error.code().map(str::to_owned);
-    // Answers without a code come from something between us and DynamoDB.
-    let throttled = code.as_deref().is_some_and(|code| {
-        code.contains("Throttling") || code == "RequestLimitExceeded" || code == "SlowDown"
-    });
-    let no_answer = matches!(
-        error,
-        SdkError::TimeoutError(_) | SdkError::DispatchFailure(_) | SdkError::ResponseError(_)
-    );
-    let message = match error.message() {
-        Some(message) => message.to_owned(),
-        None => chain(error),
-    };
-    Refused {
-        doing,
-        transient: no_answer || throttled || status.is_some_and(|status| status >= 500),
-        code,
-        message,
-    }
-}
-
-/// An error and its causes, each once.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text.push_str(": ");
-            text.push_str(&more);
-        }
-        cause = error.source();
-    }
-    text
 }

@@ -1,7 +1,9 @@
-//! What DynamoDB's refusals mean, and what to do about them.
+//! What refusals of AWS's services mean, and what to do about them.
 //!
-//! Codes: API reference of `ExportTableToPointInTime`, `DescribeExport` and
+//! Codes of exports: API reference of `ExportTableToPointInTime`, `DescribeExport` and
 //! `DescribeContinuousBackups`; failures of exports carry those of S3 and KMS.
+
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 
 use crate::exit::Failure;
 
@@ -33,19 +35,90 @@ impl Refused {
         self.code.is_some() && !self.transient
     }
 
-    /// The failure for the operator.
-    pub(crate) fn failure(&self, call: Call<'_>) -> Failure {
-        let message = match &self.code {
+    /// What was to be done, and why it was not.
+    pub(crate) fn sentence(&self) -> String {
+        match &self.code {
             Some(code) => format!("{} failed: {} ({code})", self.doing, self.message),
             None => format!("{} failed: {}", self.doing, self.message),
-        };
-        let failure = Failure::remote(message);
-        match self.code.as_deref().and_then(|code| remedy(code, call)) {
+        }
+    }
+
+    /// The failure of a call about exports, for the operator.
+    pub(crate) fn failure(&self, call: Call<'_>) -> Failure {
+        self.with_remedy(|code| remedy(code, call))
+    }
+
+    /// The failure of a call that needs this right, for the operator.
+    pub(crate) fn needing(&self, right: &str) -> Failure {
+        self.with_remedy(|code| {
+            if is_denied(code) {
+                Some(format!("these credentials need `{right}`"))
+            } else {
+                credentials_remedy(code)
+            }
+        })
+    }
+
+    /// Why something is not known, in a few words: the missing right where that is the reason.
+    pub(crate) fn reason(&self, right: &str) -> String {
+        match self.code.as_deref() {
+            Some(code) if is_denied(code) => format!("no right `{right}`"),
+            _ => self.sentence(),
+        }
+    }
+
+    fn with_remedy(&self, remedy: impl Fn(&str) -> Option<String>) -> Failure {
+        let failure = Failure::remote(self.sentence());
+        match self.code.as_deref().and_then(remedy) {
             Some(remedy) => failure.hint(remedy),
             None if self.transient => failure.hint("run the same command again"),
             None => failure,
         }
     }
+}
+
+/// What went wrong with a call.
+pub(super) fn refused<E>(doing: &'static str, error: &SdkError<E>) -> Refused
+where
+    E: std::error::Error + ProvideErrorMetadata + Send + Sync + 'static,
+{
+    let status = error
+        .raw_response()
+        .map(|response| response.status().as_u16());
+    let code = error.code().map(str::to_owned);
+    // Answers without a code come from something between us and the service.
+    let throttled = code.as_deref().is_some_and(|code| {
+        code.contains("Throttling") || code == "RequestLimitExceeded" || code == "SlowDown"
+    });
+    let no_answer = matches!(
+        error,
+        SdkError::TimeoutError(_) | SdkError::DispatchFailure(_) | SdkError::ResponseError(_)
+    );
+    let message = match error.message() {
+        Some(message) => message.to_owned(),
+        None => chain(error),
+    };
+    Refused {
+        doing,
+        transient: no_answer || throttled || status.is_some_and(|status| status >= 500),
+        code,
+        message,
+    }
+}
+
+/// An error and its causes, each once.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        cause = error.source();
+    }
+    text
 }
 
 /// The failure that an export ended with.
@@ -57,7 +130,25 @@ pub(crate) fn export_failed(code: &str, message: &str, call: Call<'_>) -> Failur
     }
 }
 
-fn remedy(code: &str, call: Call<'_>) -> Option<String> {
+fn is_denied(code: &str) -> bool {
+    code.contains("AccessDenied") || code.contains("NotAuthorized")
+}
+
+/// Credentials that are over or not known.
+fn credentials_remedy(code: &str) -> Option<String> {
+    let is = |part: &str| code.contains(part);
+    (is("ExpiredToken")
+        || is("UnrecognizedClient")
+        || is("InvalidSignature")
+        || is("InvalidClientTokenId"))
+    .then(|| {
+        "sign in again, or check `AWS_PROFILE` and the keys in use; then run the same command again"
+            .to_owned()
+    })
+}
+
+/// What to do about a refused or failed export, by its code.
+pub(crate) fn remedy(code: &str, call: Call<'_>) -> Option<String> {
     let Call { table_arn, bucket } = call;
     let has = |part: &str| code.contains(part);
     Some(if has("NoSuchBucket") {
@@ -72,16 +163,15 @@ fn remedy(code: &str, call: Call<'_>) -> Option<String> {
              `s3:PutObjectAcl` and `s3:AbortMultipartUpload`; for a bucket of another account give \
              `--bucket-owner`"
         )
-    } else if has("AccessDenied") || has("NotAuthorized") {
+    } else if is_denied(code) {
         format!(
             "these credentials need `dynamodb:DescribeContinuousBackups`, \
              `dynamodb:ExportTableToPointInTime` and `dynamodb:ListExports` on {table_arn}, \
              `dynamodb:DescribeExport` on {table_arn}/export/*, and to write to the bucket \
              `{bucket}`: `s3:PutObject`, `s3:PutObjectAcl`, `s3:AbortMultipartUpload`"
         )
-    } else if has("ExpiredToken") || has("UnrecognizedClient") || has("InvalidSignature") {
-        "sign in again, or check `AWS_PROFILE` and the keys in use; then run the same command again"
-            .to_owned()
+    } else if let Some(remedy) = credentials_remedy(code) {
+        remedy
     } else {
         match code {
             "PointInTimeRecoveryUnavailableException" => format!(

@@ -16,6 +16,8 @@ mod rows;
 mod schemas;
 mod show;
 mod sql;
+#[cfg(feature = "cloud")]
+mod stack;
 mod tables;
 mod template;
 
@@ -43,6 +45,12 @@ pub(crate) async fn run(command: Command, world: &World, printer: &mut Printer) 
         Command::Template(args) => template::run(&args, printer),
         Command::Bundle(args) => bundle::run(&args, printer),
         Command::Quarantine(command) => quarantine::run(&command, world, printer).await,
+        #[cfg(feature = "cloud")]
+        Command::Status(args) => stack::status(&args, world, printer).await,
+        #[cfg(feature = "cloud")]
+        Command::Backfill(args) => stack::backfill(&args, world, printer).await,
+        #[cfg(feature = "cloud")]
+        Command::Publish(args) => stack::publish(&args, printer).await,
     }
 }
 

@@ -7,6 +7,7 @@ mod corpus_streams;
 mod event;
 mod export;
 mod request;
+mod stack;
 mod store_s3;
 mod stream;
 mod stream_failures;

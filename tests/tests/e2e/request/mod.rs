@@ -4,3 +4,5 @@
 mod ministack;
 mod scripted;
 mod world;
+
+pub use self::world::{Ran, now_ms, ran};

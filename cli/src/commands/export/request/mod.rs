@@ -21,12 +21,12 @@ use dynalake_export_job::request::{
 use dynalake_pipeline::store::Store;
 
 use self::drive::{Ended, drive};
-use self::watch::Unfinished;
 use crate::World;
 use crate::args::{ConversionArgs, ConvertArgs, S3Args, WaitArgs};
 use crate::cell;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::Printer;
+use crate::waiting::Unfinished;
 
 /// What goes on with a request needs.
 struct Errand<'a> {
@@ -48,7 +48,7 @@ async fn finish(
     printer: &mut Printer,
 ) -> Outcome {
     let resume = resume_command(errand.lake, &record.id, errand.schemas);
-    let unfinished = Unfinished::new(&resume);
+    let unfinished = Unfinished::new("what DynamoDB does goes on without us. To go on", &resume);
     let outcome = uninterrupted(errand, record, &resume, world, printer).await;
     unfinished.over();
     outcome

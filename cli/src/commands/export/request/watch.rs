@@ -1,39 +1,21 @@
 //! Progress of exports that run: a line that moves on a terminal, a line now and then elsewhere.
 
-use std::io::{self, Write};
-use std::time::Duration;
-
 use dynalake_export_job::request::{ExportStatus, RequestRecord};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::sanitize;
-
-const MINUTE_MS: i64 = 60_000;
-/// Elsewhere than on a terminal, a line comes when something has changed and after so much time.
-const QUIET_MS: i64 = 5 * MINUTE_MS;
+use crate::waiting::{Teller, minutes};
 
 /// Tells how far a request is.
 pub(super) struct Watch {
-    bar: Option<ProgressBar>,
+    teller: Teller,
     usual_ms: Option<i64>,
-    told: Option<(usize, i64)>,
+    told: Option<usize>,
 }
 
 impl Watch {
     /// `usual_ms`: how long such an export takes.
     pub(super) fn new(watched: bool, usual_ms: Option<i64>) -> Self {
-        let bar = watched.then(|| {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            // A pattern that cannot be parsed leaves the default one.
-            if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
-                bar.set_style(style);
-            }
-            bar.set_message("asking DynamoDB");
-            bar.enable_steady_tick(Duration::from_millis(200));
-            bar
-        });
         Self {
-            bar,
+            teller: Teller::new(watched, "asking DynamoDB"),
             usual_ms,
             told: None,
         }
@@ -41,59 +23,10 @@ impl Watch {
 
     /// Says how far it is.
     pub(super) fn tell(&mut self, record: &RequestRecord, now_ms: i64) {
-        let text = sentence(record, self.usual_ms, now_ms);
-        if let Some(bar) = &self.bar {
-            bar.set_message(text);
-            return;
-        }
         let done = done(record);
-        let due = self
-            .told
-            .is_none_or(|(before, at)| before != done || now_ms - at >= QUIET_MS);
-        if due {
-            say(&text);
-            self.told = Some((done, now_ms));
-        }
-    }
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
-    }
-}
-
-/// Says how to go on with a request when it is dropped, which Ctrl-C does.
-pub(super) struct Unfinished<'a> {
-    /// The command that goes on.
-    resume: &'a str,
-    over: bool,
-}
-
-impl<'a> Unfinished<'a> {
-    pub(super) fn new(resume: &'a str) -> Self {
-        Self {
-            resume,
-            over: false,
-        }
-    }
-
-    /// The work ended by itself, well or not.
-    pub(super) fn over(mut self) {
-        self.over = true;
-    }
-}
-
-impl Drop for Unfinished<'_> {
-    fn drop(&mut self) {
-        if !self.over {
-            say(&sanitize::inline(&format!(
-                "interrupted; what DynamoDB does goes on without us. To go on: `{}`",
-                self.resume
-            )));
-        }
+        let changed = self.told.replace(done) != Some(done);
+        let text = sentence(record, self.usual_ms, now_ms);
+        self.teller.tell(&text, changed, now_ms);
     }
 }
 
@@ -106,7 +39,6 @@ fn done(record: &RequestRecord) -> usize {
 pub(super) fn sentence(record: &RequestRecord, usual_ms: Option<i64>, now_ms: i64) -> String {
     let began = record.exports.iter().filter_map(|one| one.start_ms).min();
     let passed = now_ms.saturating_sub(began.unwrap_or(record.requested_at_ms));
-    let minutes = |ms: i64| (ms.max(0) + MINUTE_MS / 2) / MINUTE_MS;
     let estimate = match usual_ms {
         Some(usual) if passed < usual => {
             format!("about {} min left", minutes(usual - passed).max(1))
@@ -122,14 +54,10 @@ pub(super) fn sentence(record: &RequestRecord, usual_ms: Option<i64>, now_ms: i6
     )
 }
 
-fn say(text: &str) {
-    // Nothing can be done about a closed stderr.
-    drop(writeln!(io::stderr(), "{text}"));
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::waiting::MINUTE_MS;
     use dynalake_export_job::request::{RequestFormat, Target, Wanted};
 
     #[test]

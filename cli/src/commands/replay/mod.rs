@@ -1,4 +1,8 @@
-//! `dynalake replay EVENT.json…`: stream events through the code of the Lambda.
+//! `dynalake replay`: stream events through the code of the Lambda; from files, or those that the event
+//! source mapping gave up.
+
+mod failed;
+pub(super) mod parked;
 
 use std::path::Path;
 
@@ -25,7 +29,11 @@ struct EventReport {
 }
 
 pub(super) async fn run(args: &ReplayArgs, world: &World, printer: &mut Printer) -> Outcome {
-    let store = lake::writable(&args.lake, &args.s3).await?;
+    if let Some(place) = &args.failed {
+        return failed::run(args, place.as_deref(), world, printer).await;
+    }
+    let lake = args.lake.as_deref().ok_or_else(no_lake)?;
+    let store = lake::writable(lake, &args.s3).await?;
     let context = context(&args.schemas, store, world)?;
     let mut events = Vec::new();
     for path in &args.events {
@@ -47,11 +55,15 @@ pub(super) async fn run(args: &ReplayArgs, world: &World, printer: &mut Printer)
                 .iter()
                 .any(|event| event.summary.report.quarantined > 0)
             {
-                printer.note(format!("see why: `dynalake quarantine show {}`", args.lake));
+                printer.note(format!("see why: `dynalake quarantine show {lake}`"));
             }
         }
     }
     Ok(Exit::Ok)
+}
+
+fn no_lake() -> Failure {
+    Failure::usage("no lake is given").hint("give `--lake URI`")
 }
 
 /// What the handler needs, as the Lambda would have it.
