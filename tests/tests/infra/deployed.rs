@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use dynalake_tests::{python, repository};
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde_json::{Value, json};
 
 use crate::world::{World, replace_line, until};
@@ -116,8 +117,14 @@ async fn a_table_gets_a_lake_that_fills_changes_with_its_schemas_and_outlives_it
     // What Athena reads is what lies in the bucket.
     let bucket = output(&world, "LakeBucketName");
     let store = world.store(&bucket);
-    let objects = store.list("changes/orders/").await.unwrap();
-    assert!(!objects.is_empty());
+    let mut stored = 0;
+    for object in store.list("changes/orders/").await.unwrap() {
+        let bytes = store.get(&object.key).await.unwrap().unwrap();
+        let reader = SerializedFileReader::new(bytes).unwrap();
+        stored += reader.metadata().file_metadata().num_rows();
+    }
+    assert!(stored > 1);
+    assert_eq!(stored, count("orders_changes"));
 
     // Nothing changed, nothing happens.
     let said = deploy().exits(0);

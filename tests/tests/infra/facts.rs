@@ -67,7 +67,7 @@ pub(crate) fn facts() -> Value {
     let metrics: Vec<String> = lines.iter().flat_map(|line| declared(line)).collect();
     let stream = config::VARIABLES.to_vec();
     let mut export_job = stream.clone();
-    export_job.push("DYNALAKE_WORK");
+    export_job.extend(dynalake_export_job::function::VARIABLES);
     json!({
         "metrics": metrics,
         "handlers": ["stream", "plan", "convert", "commit", "audit", "roll", "requests", "compact", "publish"],
