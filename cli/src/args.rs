@@ -79,6 +79,8 @@ pub(crate) enum Command {
     Template(TemplateArgs),
     /// Make the zips of a deployment: the schemas as a layer, and the functions
     Bundle(BundleArgs),
+    /// What a deployment costs a month, by service, with the arithmetic
+    Estimate(EstimateArgs),
     /// How a deployed stack does: lag, exports, audit, quarantine, alarms (exit 1 when something needs
     /// attention)
     #[cfg(feature = "cloud")]
@@ -715,4 +717,51 @@ pub(crate) struct BundleArgs {
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    dynalake estimate --changes-per-second 4 --item-bytes 1000 --table-gb 50 --entities 8\n  \
+    dynalake estimate --changes-per-second 500 --item-bytes 2000 --table-gb 2000 --entities 20 \\\n    \
+    --exports-per-month 1 --incremental-per-month 30 --prices my-prices.toml --format json\n\n\
+    The price list is infra/prices.toml, dated; copy and edit it for another region, discounts or \
+    parameters of the stack. Check prices before you decide anything by them.")]
+pub(crate) struct EstimateArgs {
+    /// Changes of items a second, on average
+    #[arg(long, value_name = "N", value_parser = amount)]
+    pub(crate) changes_per_second: f64,
+    /// Average size of an item
+    #[arg(long, value_name = "BYTES", value_parser = amount)]
+    pub(crate) item_bytes: f64,
+    /// Size of the table
+    #[arg(long, value_name = "GB", value_parser = amount)]
+    pub(crate) table_gb: f64,
+    /// Entities in the schemas
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) entities: u32,
+    /// Full exports a month
+    #[arg(long, value_name = "N", default_value = "1", value_parser = amount)]
+    pub(crate) exports_per_month: f64,
+    /// Incremental exports a month (30 where they are scheduled)
+    #[arg(long, value_name = "N", default_value = "0", value_parser = amount)]
+    pub(crate) incremental_per_month: f64,
+    /// GB that queries read a month
+    #[arg(long, value_name = "GB", default_value = "0", value_parser = amount)]
+    pub(crate) queried_gb: f64,
+    /// Price list (else the one that comes with the command)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) prices: Option<PathBuf>,
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+}
+
+/// A number that is zero or greater.
+fn amount(text: &str) -> Result<f64, String> {
+    let amount: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if amount.is_finite() && amount >= 0.0 {
+        Ok(amount)
+    } else {
+        Err("must be 0 or greater".to_owned())
+    }
 }

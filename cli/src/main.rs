@@ -7,6 +7,7 @@ mod cell;
 #[cfg(feature = "cloud")]
 mod cloud;
 mod commands;
+mod estimate;
 mod exit;
 mod exports;
 mod holder;

@@ -7,6 +7,7 @@ mod compact;
 mod current;
 mod demo;
 mod duckdb;
+mod estimate;
 mod export;
 mod inspect;
 mod quarantine;
@@ -44,6 +45,7 @@ pub(crate) async fn run(command: Command, world: &World, printer: &mut Printer) 
         Command::Inspect(args) => inspect::run(&args, printer).await,
         Command::Template(args) => template::run(&args, printer),
         Command::Bundle(args) => bundle::run(&args, printer),
+        Command::Estimate(args) => estimate::run(&args, printer),
         Command::Quarantine(command) => quarantine::run(&command, world, printer).await,
         #[cfg(feature = "cloud")]
         Command::Status(args) => stack::status(&args, world, printer).await,

@@ -13,6 +13,8 @@ mod demo;
 #[cfg(test)]
 mod deployment;
 #[cfg(test)]
+mod estimate;
+#[cfg(test)]
 mod export;
 #[cfg(test)]
 mod help;
