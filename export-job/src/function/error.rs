@@ -54,9 +54,14 @@ pub enum StepError {
     },
 }
 
+/// Errors that the same call may not have a little later; all others come back the same.
+pub const PASSING: [&str; 3] = ["dynalake.Store", "dynalake.Read", "dynalake.Busy"];
+/// The error of whoever finds the lake's state locked: it passes once the other one is done.
+pub const LOCKED: &str = "dynalake.Locked";
+
 impl StepError {
-    /// Stable name, reported to Lambda as the error's type. The workflow retries `dynalake.Store`,
-    /// `dynalake.Read`, `dynalake.Locked` and `dynalake.Busy`; the others come back the same.
+    /// Stable name, reported to Lambda as the error's type. The workflow retries [`PASSING`] and
+    /// [`LOCKED`].
     pub fn error_type(&self) -> &'static str {
         match self {
             Self::Config(_) => "dynalake.Config",
@@ -64,7 +69,7 @@ impl StepError {
             Self::Refused(_) => "dynalake.Refused",
             Self::Deadline(_) => "dynalake.Deadline",
             Self::Export(error) => export(error),
-            Self::Baseline(error) => baseline(error),
+            Self::Baseline(error) | Self::Glue(GlueError::Baseline(error)) => baseline(error),
             Self::Current(error) => current(error),
             Self::Store(error) => store(error),
             Self::Glue(error) if error.is_passing() => "dynalake.Busy",
@@ -99,7 +104,7 @@ fn export(error: &ExportError) -> &'static str {
 fn baseline(error: &BaselineError) -> &'static str {
     match error {
         BaselineError::Store(error) => store(error),
-        BaselineError::Locked { .. } | BaselineError::LostLock { .. } => "dynalake.Locked",
+        BaselineError::Locked { .. } | BaselineError::LostLock { .. } => LOCKED,
         _ => "dynalake.Refused",
     }
 }

@@ -20,9 +20,12 @@ pub(super) enum Step {
     Compact,
 }
 
-impl Step {
-    const NAMES: &str = "requests, plan, convert, roll, commit, audit, publish, compact";
+/// Names of all steps.
+pub const STEPS: [&str; 8] = [
+    "requests", "plan", "convert", "roll", "commit", "audit", "publish", "compact",
+];
 
+impl Step {
     fn parse(name: &str) -> Option<Self> {
         serde_json::from_value(Value::from(name)).ok()
     }
@@ -122,7 +125,7 @@ impl Event {
             problem(format!(
                 "no step is called `{name}`; give `step` in the event, or the function a handler, of \
                  {}",
-                Step::NAMES
+                STEPS.join(", ")
             ))
         })?;
         let mut lines = raw.items;
@@ -173,6 +176,13 @@ mod tests {
         ] {
             let error = Event::parse(text, handler).unwrap_err();
             assert_eq!(error.diagnostic().error_type, "dynalake.Event", "{text}");
+        }
+    }
+
+    #[test]
+    fn all_steps_are_listed() {
+        for name in STEPS {
+            assert!(Step::parse(name).is_some(), "{name}");
         }
     }
 

@@ -27,7 +27,8 @@ use serde_json::{Value, json};
 
 pub use config::{OBJECT_MB, PART_MB, PARTS_PER_CALL, VARIABLES, WORK};
 pub use context::Context;
-pub use error::StepError;
+pub use error::{LOCKED, PASSING, StepError};
+pub use event::STEPS;
 
 use crate::glue;
 use deadline::Deadline;
