@@ -73,9 +73,20 @@ struct State {
     polled: bool,
     init_error: Option<Vec<u8>>,
     last_id: u64,
-    waiting: Option<(u64, Vec<u8>)>,
+    waiting: Option<Waiting>,
     answers: Vec<(u64, Result<Value, LambdaError>)>,
 }
+
+/// An event that the function has not taken yet.
+#[derive(Debug)]
+struct Waiting {
+    id: u64,
+    event: Vec<u8>,
+    deadline_ms: i64,
+}
+
+/// The year 2100, for tests that are not about deadlines.
+const NO_DEADLINE: i64 = 4_102_444_800_000;
 
 impl LambdaProcess {
     /// Starts a binary with these variables and waits until it asks for its first event.
@@ -137,13 +148,31 @@ impl LambdaProcess {
         self.wait(&invocation)
     }
 
+    /// The same, with a deadline in milliseconds since 1970-01-01 UTC. It is told, not enforced.
+    pub fn invoke_until(
+        &mut self,
+        event: impl AsRef<[u8]>,
+        deadline_ms: i64,
+    ) -> Result<Value, LambdaError> {
+        let invocation = self.begin_until(event, deadline_ms);
+        self.wait(&invocation)
+    }
+
     /// Sends an event without waiting. One at a time, as Lambda does.
     pub fn begin(&mut self, event: impl AsRef<[u8]>) -> Invocation {
+        self.begin_until(event, NO_DEADLINE)
+    }
+
+    fn begin_until(&mut self, event: impl AsRef<[u8]>, deadline_ms: i64) -> Invocation {
         let mut state = self.api.state.lock().unwrap();
         assert!(state.waiting.is_none(), "the last event was not taken yet");
         state.last_id += 1;
         let id = state.last_id;
-        state.waiting = Some((id, event.as_ref().to_vec()));
+        state.waiting = Some(Waiting {
+            id,
+            event: event.as_ref().to_vec(),
+            deadline_ms,
+        });
         drop(state);
         self.api.changed.notify_all();
         Invocation(id)
@@ -278,19 +307,19 @@ impl Api {
             let parts: Vec<&str> = path.split('/').collect();
             match (request.word(0), parts.as_slice()) {
                 ("GET", ["invocation", "next"]) => {
-                    let (id, event) = self.next();
-                    let id = id.to_string();
+                    let waiting = self.next();
+                    let id = waiting.id.to_string();
+                    let deadline = waiting.deadline_ms.to_string();
                     let headers = [
                         ("lambda-runtime-aws-request-id", id.as_str()),
-                        // The year 2100: no test is about deadlines.
-                        ("lambda-runtime-deadline-ms", "4102444800000"),
+                        ("lambda-runtime-deadline-ms", deadline.as_str()),
                         (
                             "lambda-runtime-invoked-function-arn",
                             "arn:aws:lambda:eu-west-1:111122223333:function:dynalake-stream",
                         ),
                         ("content-type", "application/json"),
                     ];
-                    http1::respond(&mut writer, "200 OK", &headers, &event)?;
+                    http1::respond(&mut writer, "200 OK", &headers, &waiting.event)?;
                 }
                 ("POST", ["invocation", id, kind @ ("response" | "error")]) => {
                     let answer = if *kind == "response" {
@@ -315,7 +344,7 @@ impl Api {
     }
 
     /// Waits for an event. The wait ends with the test process where no more comes.
-    fn next(&self) -> (u64, Vec<u8>) {
+    fn next(&self) -> Waiting {
         let mut state = self.state.lock().unwrap();
         state.polled = true;
         self.changed.notify_all();

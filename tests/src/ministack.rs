@@ -60,14 +60,26 @@ pub fn ministack() -> Option<&'static MiniStack> {
                 );
                 return None;
             };
-            // Between choosing a free port and opening it somebody else may take it.
-            let server = (0..3).find_map(|_| launch(&program));
-            Some(server.expect("MiniStack starts"))
+            Some(started(&program, &[]))
         })
         .as_ref()
 }
 
+fn started(program: &Path, environment: &[(&str, &str)]) -> MiniStack {
+    // Between choosing a free port and opening it somebody else may take it.
+    let server = (0..3).find_map(|_| launch(program, environment));
+    server.expect("MiniStack starts")
+}
+
 impl MiniStack {
+    /// A server of a test's own, with these variables; `None` without MiniStack.
+    pub fn with(environment: &[(&str, &str)]) -> Option<Self> {
+        // Said, or a failure, where it is missing.
+        ministack()?;
+        let program = crate::paths::ministack()?;
+        Some(started(&program, environment))
+    }
+
     /// `host:port`.
     pub fn address(&self) -> &str {
         &self.address
@@ -158,11 +170,36 @@ impl DynamoClient {
     /// # Errors
     /// What the server refused. A broken connection is a panic.
     pub fn call(&mut self, target: &str, body: &Value) -> Result<Value, DynamoError> {
+        let header = format!("x-amz-target: {target}\r\n");
+        let (status, answer) = self.send("/", "dynamodb", &header, body);
+        if status == "200" {
+            return Ok(answer);
+        }
+        let text = |name: &str| answer[name].as_str().unwrap_or("").to_owned();
+        let kind = text("__type");
+        Err(DynamoError {
+            kind: kind.rsplit('#').next().unwrap_or("").to_owned(),
+            message: text("message"),
+        })
+    }
+
+    /// Makes a function of Lambda from a zip (`POST /2015-03-31/functions`), and gives its ARN.
+    ///
+    /// # Panics
+    /// It is refused.
+    pub fn create_function(&mut self, request: &Value) -> String {
+        let (status, answer) = self.send("/2015-03-31/functions", "lambda", "", request);
+        assert_eq!(status, "201", "{answer}");
+        answer["FunctionArn"].as_str().unwrap().to_owned()
+    }
+
+    /// Posts JSON and gives status and JSON.
+    fn send(&self, path: &str, service: &str, header: &str, body: &Value) -> (String, Value) {
         let body = body.to_string();
         let message = format!(
-            "POST / HTTP/1.1\r\nhost: {}\r\nx-amz-target: {target}\r\n\
+            "POST {path} HTTP/1.1\r\nhost: {}\r\n{header}\
              content-type: application/x-amz-json-1.0\r\nconnection: close\r\n\
-             authorization: AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20260501/eu-west-1/dynamodb/\
+             authorization: AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20260501/eu-west-1/{service}/\
              aws4_request, SignedHeaders=host, Signature=0\r\ncontent-length: {}\r\n\r\n{body}",
             self.address,
             body.len()
@@ -175,16 +212,8 @@ impl DynamoClient {
             .unwrap()
             .expect("MiniStack answers");
         let body = http1::read_body(&mut connection, &head, false).unwrap();
-        let answer: Value = serde_json::from_slice(&body).expect("an answer in JSON");
-        if http1::word(&head, 1) == "200" {
-            return Ok(answer);
-        }
-        let text = |name: &str| answer[name].as_str().unwrap_or("").to_owned();
-        let kind = text("__type");
-        Err(DynamoError {
-            kind: kind.rsplit('#').next().unwrap_or("").to_owned(),
-            message: text("message"),
-        })
+        let answer = serde_json::from_slice(&body).expect("an answer in JSON");
+        (http1::word(&head, 1).to_owned(), answer)
     }
 }
 
@@ -292,7 +321,7 @@ impl DynamoTable {
 }
 
 /// Starts a server on a free port; `None` when it ended at once.
-fn launch(program: &Path) -> Option<MiniStack> {
+fn launch(program: &Path, environment: &[(&str, &str)]) -> Option<MiniStack> {
     let folder = tempfile::Builder::new()
         .prefix("dynalake-ministack-")
         .tempdir()
@@ -325,6 +354,7 @@ fn launch(program: &Path) -> Option<MiniStack> {
         // An export is done when it is first looked at.
         .env("MINISTACK_DDB_EXPORT_COMPLETE_AFTER_SEC", "0")
         .env("TMPDIR", &folder)
+        .envs(environment.iter().copied())
         .current_dir(&folder)
         .stdin(Stdio::piped())
         .stdout(log.try_clone().unwrap())

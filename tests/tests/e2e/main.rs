@@ -12,4 +12,5 @@ mod store_s3;
 mod stream;
 mod stream_failures;
 mod stream_startup;
+mod worker;
 mod world;
