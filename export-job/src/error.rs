@@ -20,6 +20,8 @@ pub enum RefusalKind {
     OtherFormat,
     /// An incremental export.
     Incremental,
+    /// An export with a filter, which no baseline can be made of or rolled forward by.
+    Filtered,
     /// A full export where an incremental one is needed.
     Full,
     /// There is no baseline that an incremental export could be rolled into.

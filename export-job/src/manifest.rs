@@ -4,7 +4,7 @@
 //! the field. Unknown fields are ignored. Formats: the developer guide's page on export output,
 //! checked against real exports of 2020 to 2026.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -149,6 +149,9 @@ struct RawSummary {
     item_count: Option<u64>,
     output_format: Option<String>,
     export_type: Option<String>,
+    /// All others, for what they say of a filter.
+    #[serde(flatten)]
+    others: BTreeMap<String, serde_json::Value>,
 }
 
 #[derive(Deserialize)]
@@ -231,7 +234,40 @@ impl RawSummary {
                 ));
             }
         }
-        Ok(())
+        match self.filter() {
+            None => Ok(()),
+            Some(name) => Err(ExportError::refused(
+                RefusalKind::Filtered,
+                file,
+                format!(
+                    "the export was asked for with a filter (`{}`): it holds a part of the items, or \
+                     a part of each",
+                    shown(name)
+                ),
+                "give an export without a filter: all others would be taken for deleted",
+            )),
+        }
+    }
+
+    /// The member that tells of a filter. AWS documents the request's `FilterSpecification` (a key
+    /// condition, a filter and a projection, of full and incremental exports) but not how a summary
+    /// spells it, so each name that it could have counts.
+    fn filter(&self) -> Option<&str> {
+        let names = ["filter", "keycondition", "projection"];
+        let empty = |value: &serde_json::Value| match value {
+            serde_json::Value::Null | serde_json::Value::Bool(false) => true,
+            serde_json::Value::String(text) => text.is_empty(),
+            serde_json::Value::Object(members) => members.is_empty(),
+            serde_json::Value::Array(elements) => elements.is_empty(),
+            _ => false,
+        };
+        let tells = |name: &String| {
+            let name = name.to_ascii_lowercase();
+            names.iter().any(|start| name.starts_with(start))
+        };
+        let mut members = self.others.iter();
+        let found = members.find(|(name, value)| tells(name) && !empty(value));
+        found.map(|(name, _)| name.as_str())
     }
 
     fn format(&self, file: &str) -> Result<DataFormat, ExportError> {

@@ -73,6 +73,26 @@ fn other_kinds_of_export_are_refused_with_the_remedy() {
     assert!(message.contains("2031-01-01"), "{message}");
 }
 
+#[test]
+fn an_export_with_a_filter_is_refused_however_it_is_spelled() {
+    let expression = serde_json::json!({"KeyConditionExpression": "PK = :a"});
+    for (name, value) in [
+        ("filterSpecification", expression.clone()),
+        ("FilterSpecification", expression),
+        ("filterExpression", "total > :a".into()),
+        ("projectionExpression", "PK, SK".into()),
+        ("keyConditionExpression", "PK = :a".into()),
+    ] {
+        let (kind, message) = refusal(&with(name, value));
+        assert_eq!(kind, RefusalKind::Filtered, "{message}");
+        assert!(message.contains(name), "{message}");
+        assert!(!message.contains(":a"), "{message}");
+    }
+    for nothing in [serde_json::Value::Null, "".into(), serde_json::json!({})] {
+        assert!(Summary::parse(&with("filterSpecification", nothing), "f").is_ok());
+    }
+}
+
 const INCREMENTAL: &str = r#"{"version":"2023-08-01","exportArn":"arn:aws:dynamodb:us-east-1:1:table/shop/export/01695097218000-d6299cbd","startTime":"2023-09-19T04:20:18.000Z","endTime":"2023-09-19T04:40:24.780Z","tableArn":"arn:aws:dynamodb:us-east-1:1:table/shop","tableId":"b116b490-6460-4d4a-9a6b-5d360abf4fb3","exportFromTime":"2023-09-18T17:00:00.000Z","exportToTime":"2023-09-19T04:00:00.000Z","s3Bucket":"exports","s3Prefix":null,"s3SseAlgorithm":"AES256","s3SseKmsKeyId":null,"manifestFilesS3Key":"AWSDynamoDB/01695097218000-d6299cbd/manifest-files.json","billedSizeBytes":20901239349,"itemCount":169928274,"outputFormat":"DYNAMODB_JSON","outputView":"NEW_AND_OLD_IMAGES","exportType":"INCREMENTAL_EXPORT"}"#;
 
 #[test]
