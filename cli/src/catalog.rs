@@ -6,6 +6,7 @@ use std::sync::Arc;
 use dynalake_pipeline::kept_schemas::{self, KeptSchemas, KeptSchemasError};
 use dynalake_pipeline::lambda::config::{HMAC_KEY, parse_hmac_key};
 use dynalake_pipeline::pipeline::Secrets;
+use dynalake_pipeline::shell::quoted_path;
 use dynalake_pipeline::store::Store;
 use dynalake_schemas::Catalog;
 
@@ -18,7 +19,7 @@ pub(crate) fn load(folder: &Path) -> Outcome<Arc<Catalog>> {
     Catalog::load(folder).map(Arc::new).map_err(|problems| {
         Failure::usage(format!("the schemas cannot be used:\n{problems}")).hint(format!(
             "repair them until `dynalake schemas check {}` is content",
-            folder.display()
+            quoted_path(folder)
         ))
     })
 }

@@ -157,7 +157,7 @@ impl Lake {
             if complete {
                 "exports of one second show the same state of the table: that one is enough"
             } else {
-                "finish that one, or convert with `replace` to delete what it left behind"
+                "finish that one, or convert with `--replace` to delete what it left behind"
             },
         ))
     }
@@ -270,7 +270,7 @@ impl Lake {
             self.store.address(&plan_key(&earlier.export_id)),
             difference(earlier, wanted),
             "give the same schemas, secrets and program version to go on with it, or convert with \
-             `replace` to delete what it wrote and start over",
+             `--replace` to delete what it wrote and start over",
         )
     }
 
@@ -373,7 +373,7 @@ impl Lake {
             RefusalKind::OtherPlan,
             self.store.address(key),
             "this state record is not one that this program can read",
-            "use a newer dynalake, or convert with `replace` to start over",
+            "use a newer dynalake, or convert with `--replace` to start over",
         )
     }
 }

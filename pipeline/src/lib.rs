@@ -29,6 +29,7 @@ pub mod record;
 pub mod reject;
 pub mod report;
 mod route;
+pub mod shell;
 pub mod store;
 pub mod stream;
 pub mod time;

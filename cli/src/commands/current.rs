@@ -9,6 +9,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use dynalake_pipeline::current::{AsOf, CurrentError, CurrentReport, MergeOptions, TableState};
 use dynalake_pipeline::encode::{ObjectMetadata, ObjectWriter};
+use dynalake_pipeline::shell::quoted;
 use dynalake_pipeline::{number, time};
 use dynalake_schemas::Catalog;
 
@@ -67,7 +68,10 @@ pub(super) async fn run(args: &CurrentArgs, printer: &mut Printer) -> Outcome {
     let Some(state) = state.map_err(failure)? else {
         return Err(
             Failure::usage(format!("the lake has no rows of a table `{}`", args.table)).hint(
-                format!("`dynalake tables {}` lists what there is", args.lake),
+                format!(
+                    "`dynalake tables {}` lists what there is",
+                    quoted(&args.lake)
+                ),
             ),
         );
     };

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use dynalake_pipeline::shell::quoted_path;
+
 use dynalake_schemas::show::{ShownEntity, describe};
 use dynalake_schemas::{Checked, Problems, Severity, ddl, lock};
 use serde_json::json;
@@ -198,7 +200,7 @@ fn check_location(location: &str, dir: &Path) -> Outcome<()> {
     Err(
         Failure::usage(format!("`--location {location}` is not an S3 location")).hint(format!(
             "for example `dynalake schemas ddl {} --location s3://bucket/lake`",
-            dir.display()
+            quoted_path(dir)
         )),
     )
 }

@@ -6,6 +6,7 @@ use arrow::array::{Array, AsArray};
 use arrow::datatypes::TimestampMillisecondType;
 use dynalake_pipeline::baseline::{self, BaselineRecord};
 use dynalake_pipeline::compact::{self, ObjectCounts};
+use dynalake_pipeline::shell::quoted;
 use dynalake_pipeline::store::{ObjectMeta, Store};
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
@@ -273,7 +274,7 @@ fn print(report: &LakeReport, printer: &mut Printer) -> Outcome<()> {
         printer.note(format!(
             "{} quarantine objects: see `dynalake quarantine list {}`",
             number(report.quarantine_objects),
-            report.lake
+            quoted(&report.lake)
         ));
     }
     Ok(())

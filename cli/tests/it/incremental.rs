@@ -185,3 +185,47 @@ fn a_missing_window_is_told_with_the_command_and_nothing_is_converted() {
     let run = convert(&world, &[full.to_str().unwrap(), &second], &[]).exits(2);
     assert!(run.err.contains("one by one"), "{run:#?}");
 }
+
+#[test]
+fn an_item_that_was_deleted_and_inserted_again_is_there_once_and_new() {
+    let (world, _) = world();
+    let new = |quantity: u32| format!(r#","quantity":{{"N":"{quantity}"}}"#);
+    // Within a window one line tells both; the other item is deleted in one window and comes back in
+    // the next, or in one that is rolled later.
+    let first = [
+        effect(1, Some(""), Some(&new(11))),
+        effect(2, Some(""), None),
+        effect(3, Some(""), None),
+    ];
+    let second = [effect(2, None, Some(&new(12)))];
+    let third = [effect(3, None, Some(&new(13)))];
+    let [first, second, third] = [(0, &first[..]), (1, &second), (2, &third)]
+        .map(|(from, effects)| window(&world, from, from + 1, effects));
+    convert(&world, &[&first, &second], &[]).exits(0);
+    assert_eq!(orders(&world), "1 2");
+    convert(&world, &[&third], &[]).exits(0);
+    let run = world
+        .run(&["current", "lake", "orders", "--format", "json"])
+        .exits(0);
+    let rows = run.json();
+    let of = |name: &str| {
+        let values = rows.as_array().unwrap().iter().map(|row| &row[name]);
+        values
+            .map(|value| value.to_string().replace('"', ""))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(of("order_id"), ["1", "2", "3"]);
+    assert_eq!(of("quantity"), ["11", "12", "13"]);
+}
+
+#[test]
+fn commands_that_are_printed_survive_a_space() {
+    let (world, [_, second]) = world();
+    let args = ["export", "convert", &second, "--lake"];
+    let args = [&args[..], &["my lake", "--schemas", "schemas"]].concat();
+    let run = world.run(&args).exits(1);
+    assert!(
+        run.err.contains("--lake 'my lake' --schemas schemas`"),
+        "{run:#?}"
+    );
+}

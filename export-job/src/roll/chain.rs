@@ -1,10 +1,12 @@
 //! Which baseline is rolled forward by which windows.
 
 use dynalake_pipeline::baseline::BaselineRecord;
+use dynalake_pipeline::shell::quoted;
 use dynalake_pipeline::time;
 
 use crate::error::{ExportError, RefusalKind};
 use crate::manifest::{ExportKind, Summary};
+use crate::request::MIN_WINDOW_MS;
 use crate::state::{Complete, StateKind};
 
 /// An incremental export, as far as the order of windows matters.
@@ -118,7 +120,7 @@ pub fn chain(
     for window in &windows {
         one_table(&base.table_arn, window)?;
         if window.from > next {
-            return Err(missing(next, window, command_end));
+            return Err(missing(next, base.at_ms, window, command_end));
         }
         // An overlap is not safe to merge, even though newer windows win: a line is the net effect of
         // its own window only. An item that is inserted before the instant B at which the one window
@@ -126,7 +128,7 @@ pub fn chain(
         // before the insert it has none, since there it never was. So the row of the first window would
         // stay for ever.
         if window.from < next {
-            return Err(overlapping(next, window, command_end));
+            return Err(overlapping(next, base.at_ms, window, command_end));
         }
         next = window.to;
     }
@@ -143,12 +145,13 @@ fn without_base(
     };
     match newest {
         Some(baseline) if baseline.at_ms < first.from => {
-            missing(baseline.at_ms, first, command_end)
+            missing(baseline.at_ms, baseline.at_ms, first, command_end)
         }
         Some(baseline) => {
             // Baselines stand in the middle of windows only.
             let window = windows.iter().find(|window| window.to > baseline.at_ms);
-            overlapping(baseline.at_ms, window.unwrap_or(first), command_end)
+            let at = baseline.at_ms;
+            overlapping(at, at, window.unwrap_or(first), command_end)
         }
         None => ExportError::refused(
             RefusalKind::NoBase,
@@ -162,7 +165,22 @@ fn without_base(
     }
 }
 
-fn missing(from: i64, window: &Window, command_end: &str) -> ExportError {
+/// Nothing covers the time from `from` to the window. `base`: time of the baseline to be rolled.
+fn missing(from: i64, base: i64, window: &Window, command_end: &str) -> ExportError {
+    let gap = window.from.saturating_sub(from);
+    let fill = if gap < MIN_WINDOW_MS {
+        // DynamoDB makes no export of so little: only one that takes the window in, too.
+        format!(
+            "that is less than the 15 minutes of an export: make one of it and this window together, \
+             in place of this one: `{}`",
+            command(window, Some((from, Some(window.to))), command_end)
+        )
+    } else {
+        format!(
+            "fill it: `{}`, and give the others again",
+            command(window, Some((from, Some(window.from))), command_end)
+        )
+    };
     ExportError::refused(
         RefusalKind::MissingWindow,
         window.name(),
@@ -172,14 +190,32 @@ fn missing(from: i64, window: &Window, command_end: &str) -> ExportError {
             instant(window.from)
         ),
         format!(
-            "fill it, and give all exports together: `{}`; or, where the table cannot be restored to \
-             that time any more, take a full export",
-            command(window, Some((from, window.from)), command_end)
+            "{}{fill}; or, where the table cannot be restored to that time any more, take a full \
+             export",
+            before(from, base)
         ),
     )
 }
 
-fn overlapping(from: i64, window: &Window, command_end: &str) -> ExportError {
+/// What to do first so that a command that begins at `from` finds a baseline there.
+fn before(from: i64, base: i64) -> String {
+    if from == base {
+        return String::new();
+    }
+    format!(
+        "convert the exports up to {} alone, for a baseline of that time; then ",
+        instant(from)
+    )
+}
+
+/// The window begins before `from`. `base`: time of the baseline to be rolled.
+fn overlapping(from: i64, base: i64, window: &Window, command_end: &str) -> ExportError {
+    let rest = window.to.saturating_sub(from);
+    let to = (rest >= MIN_WINDOW_MS).then_some(window.to);
+    let rest = match to {
+        Some(_) => "export the rest of this one alone",
+        None => "export what came after it",
+    };
     ExportError::refused(
         RefusalKind::OverlappingWindow,
         window.name(),
@@ -189,8 +225,9 @@ fn overlapping(from: i64, window: &Window, command_end: &str) -> ExportError {
             instant(from)
         ),
         format!(
-            "leave one of the overlapping exports out, or export the rest alone: `{}`",
-            command(window, Some((from, window.to)), command_end)
+            "leave one of the overlapping exports out; or {}{rest}: `{}`",
+            before(from, base),
+            command(window, Some((from, to)), command_end)
         ),
     )
 }
@@ -210,23 +247,24 @@ fn one_table(table_arn: &str, window: &Window) -> Result<(), ExportError> {
     ))
 }
 
-/// The command that makes the export of a window, or a full one.
-fn command(near: &Window, window: Option<(i64, i64)>, command_end: &str) -> String {
+/// The command that makes the export of a window, which may be open at its end, or a full one.
+fn command(near: &Window, window: Option<(i64, Option<i64>)>, command_end: &str) -> String {
     let mut text = format!(
         "dynalake export run --table-arn {} --bucket {}",
-        near.table_arn,
-        near.s3_bucket.as_deref().unwrap_or("BUCKET")
+        quoted(&near.table_arn),
+        quoted(near.s3_bucket.as_deref().unwrap_or("BUCKET"))
     );
     if let Some(prefix) = &near.s3_prefix {
         text.push_str(" --prefix ");
-        text.push_str(prefix);
+        text.push_str(&quoted(prefix));
     }
     if let Some((from, to)) = window {
-        let (from, to) = (instant(from), instant(to));
         text.push_str(" --incremental --from ");
-        text.push_str(&from);
-        text.push_str(" --to ");
-        text.push_str(&to);
+        text.push_str(&instant(from));
+        if let Some(to) = to {
+            text.push_str(" --to ");
+            text.push_str(&instant(to));
+        }
     }
     text.push(' ');
     text.push_str(command_end);
@@ -343,6 +381,59 @@ mod tests {
                 "{message}"
             );
         }
+    }
+
+    #[test]
+    fn what_is_too_short_for_an_export_is_made_with_what_follows() {
+        let baselines = [baseline(0)];
+        let told = |windows: Vec<Window>| chain(&baselines, windows, false, END).unwrap_err();
+        let minutes = |window: Window, minutes: i64| Window {
+            from: window.from + minutes * 60_000,
+            ..window
+        };
+        // Fourteen minutes are missing, then fifteen.
+        let short = told(vec![minutes(window(0, 6), 14)]).to_string();
+        let together = "--from 2026-11-18T11:06:40Z --to 2026-11-18T17:06:40Z --lake";
+        assert!(short.contains(together), "{short}");
+        assert!(short.contains("in place of this one"), "{short}");
+        let enough = told(vec![minutes(window(0, 6), 15)]).to_string();
+        let alone = "--from 2026-11-18T11:06:40Z --to 2026-11-18T11:21:40Z --lake";
+        assert!(enough.contains(alone), "{enough}");
+        // Fourteen minutes are left after an overlap.
+        let ends = Window {
+            to: T0 + 6 * HOUR + 14 * 60_000,
+            ..window(5, 7)
+        };
+        let rest = told(vec![window(0, 6), ends]).to_string();
+        assert!(
+            rest.contains("--from 2026-11-18T17:06:40Z --lake"),
+            "{rest}"
+        );
+    }
+
+    #[test]
+    fn a_command_that_begins_at_no_baseline_is_told_what_comes_first() {
+        for windows in [[(0, 6), (7, 8)], [(0, 6), (5, 8)]] {
+            let (_, message) = found(&[0], &windows).unwrap_err();
+            let first = "convert the exports up to 2026-11-18T17:06:40Z alone";
+            assert!(message.contains(first), "{message}");
+        }
+        let (_, message) = found(&[0], &[(1, 2)]).unwrap_err();
+        assert!(!message.contains("alone, for a baseline"), "{message}");
+    }
+
+    #[test]
+    fn words_of_commands_are_quoted() {
+        let odd = Window {
+            s3_prefix: Some("it's a prefix".to_owned()),
+            ..window(2, 6)
+        };
+        let error = chain(&[baseline(0)], vec![odd], false, END).unwrap_err();
+        let message = error.to_string();
+        assert!(
+            message.contains(r"--prefix 'it'\''s a prefix'"),
+            "{message}"
+        );
     }
 
     #[test]

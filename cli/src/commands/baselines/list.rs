@@ -1,6 +1,7 @@
 //! `dynalake baselines list LAKE`.
 
 use dynalake_pipeline::baseline::{self, BaselineKind, BaselineRecord, LockRecord};
+use dynalake_pipeline::shell::quoted;
 use serde::Serialize;
 
 use crate::args::{BaselinesListArgs, Format};
@@ -39,7 +40,7 @@ fn print(listing: &Listing, printer: &mut Printer) -> Outcome<()> {
     if listing.baselines.is_empty() {
         printer.note(format!(
             "`{}` has no baseline; `dynalake export convert` commits one",
-            listing.lake
+            quoted(&listing.lake)
         ));
     } else {
         let mut sheet = Sheet::new([
@@ -76,7 +77,7 @@ fn print(listing: &Listing, printer: &mut Printer) -> Outcome<()> {
             lock.holder,
             lock.purpose,
             cell::instant(lock.since_ms),
-            listing.lake
+            quoted(&listing.lake)
         ));
     }
     Ok(())

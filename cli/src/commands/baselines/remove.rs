@@ -2,6 +2,7 @@
 
 use dynalake_pipeline::baseline::{self, DropReport, Retention};
 use dynalake_pipeline::publish;
+use dynalake_pipeline::shell::quoted;
 use serde::Serialize;
 
 use crate::World;
@@ -46,14 +47,14 @@ pub(super) async fn drop(
             printer.note(format!(
                 "the views of `{script}` still read it: write them anew with \
                  `dynalake duckdb {} --schemas DIR`",
-                args.lake
+                quoted(&args.lake)
             ));
         }
     }
     if was_current && args.lake.starts_with("s3://") {
         printer.note(format!(
             "views in Athena still read it: `dynalake sql {} --engine athena` prints them anew",
-            args.lake
+            quoted(&args.lake)
         ));
     }
     Ok(exit)

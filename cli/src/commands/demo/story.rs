@@ -4,6 +4,7 @@ use std::path::Path;
 
 use dynalake_export_job::ConvertReport;
 use dynalake_pipeline::quarantine::{QuarantineEntry, RecordOrigin};
+use dynalake_pipeline::shell::quoted;
 use dynalake_pipeline::store::Store;
 use dynalake_pipeline::stream::Summary;
 
@@ -215,27 +216,4 @@ fn next(
         }
     }
     Ok(())
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-:=,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_are_quoted_for_the_shell_where_needed() {
-        assert_eq!(quoted("target/release/dynalake"), "target/release/dynalake");
-        assert_eq!(quoted("my lake"), "'my lake'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-        assert_eq!(quoted(""), "''");
-    }
 }

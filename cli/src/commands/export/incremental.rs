@@ -7,6 +7,7 @@ use dynalake_export_job::roll::{Chain, RollOptions, RollReport, Watch, Window, c
 use dynalake_export_job::{ConvertReport, Source};
 use dynalake_pipeline::audit::AuditReport;
 use dynalake_pipeline::baseline;
+use dynalake_pipeline::shell::{quoted, quoted_path};
 use serde::Serialize;
 
 use super::progress::{RollBar, RollLines};
@@ -36,7 +37,11 @@ pub(super) async fn run(
     printer: &mut Printer,
 ) -> Outcome {
     let args = work.args;
-    let end = format!("--lake {} --schemas {}", args.lake, args.schemas.display());
+    let end = format!(
+        "--lake {} --schemas {}",
+        quoted(&args.lake),
+        quoted_path(&args.schemas)
+    );
     // What is missing is better told before anything is converted.
     let baselines = baseline::list(&work.store).await?;
     let windows = exports
@@ -79,7 +84,10 @@ pub(super) async fn run(
             print_roll(&report, printer)?;
             printer.line(baseline.words(&report.label))?;
             if report.quarantined > 0 || reports.iter().any(|report| report.quarantined > 0) {
-                printer.note(format!("see why: `dynalake quarantine show {}`", args.lake));
+                printer.note(format!(
+                    "see why: `dynalake quarantine show {}`",
+                    quoted(&args.lake)
+                ));
             }
         }
     }

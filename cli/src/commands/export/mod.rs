@@ -20,6 +20,7 @@ use dynalake_pipeline::audit::{AuditReport, Verdict, report_key};
 use dynalake_pipeline::baseline::{self, CommitOutcome};
 use dynalake_pipeline::pipeline::Secrets;
 use dynalake_pipeline::publish;
+use dynalake_pipeline::shell::quoted;
 use dynalake_pipeline::store::{LakeUri, Store};
 use dynalake_schemas::Catalog;
 use serde::Serialize;
@@ -154,7 +155,10 @@ async fn full(work: &Work<'_>, source: &Source, printer: &mut Printer) -> Outcom
             print(&report, printer)?;
             printer.line(baseline.words(&report.label))?;
             if report.quarantined > 0 {
-                printer.note(format!("see why: `dynalake quarantine show {}`", args.lake));
+                printer.note(format!(
+                    "see why: `dynalake quarantine show {}`",
+                    quoted(&args.lake)
+                ));
             }
         }
     }
@@ -217,7 +221,7 @@ async fn audit(
             "before this baseline the lake differed from the table in {} items; the baseline \
              repairs them, `dynalake audit {} --against {label}` shows them",
             number(report.differences()),
-            args.lake
+            quoted(&args.lake)
         ));
     }
     if report.verdict() != Verdict::First && args.format == Format::Json {

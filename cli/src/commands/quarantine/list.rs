@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use dynalake_pipeline::shell::quoted;
+
 use serde::Serialize;
 
 use super::{entries, objects};
@@ -68,7 +70,7 @@ fn print(report: &ListReport, printer: &mut Printer) -> Outcome<()> {
     printer.table(&sheet)?;
     printer.note(format!(
         "see why: `dynalake quarantine show {}`",
-        report.lake
+        quoted(&report.lake)
     ));
     Ok(())
 }

@@ -4,6 +4,7 @@
 //! anywhere, the next run writes the same rows to the same keys.
 
 use dynalake_pipeline::record::Origin;
+use dynalake_pipeline::shell::quoted;
 use dynalake_pipeline::store::Store;
 use dynalake_pipeline::stream::{Context, StreamError, Summary, handle};
 use serde::Serialize;
@@ -193,7 +194,7 @@ fn print(report: &FailedReport, printer: &mut Printer) -> Outcome<()> {
     if summaries().any(|summary| summary.report.quarantined > 0) {
         printer.note(format!(
             "see why: `dynalake quarantine show {}`",
-            report.lake
+            quoted(&report.lake)
         ));
     }
     Ok(())

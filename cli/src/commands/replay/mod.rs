@@ -8,6 +8,7 @@ use std::path::Path;
 
 use dynalake_pipeline::record::Origin;
 use dynalake_pipeline::report::Report;
+use dynalake_pipeline::shell::quoted;
 use dynalake_pipeline::store::Store;
 use dynalake_pipeline::stream::{Context, StreamError, Summary, handle};
 use serde::Serialize;
@@ -55,7 +56,10 @@ pub(super) async fn run(args: &ReplayArgs, world: &World, printer: &mut Printer)
                 .iter()
                 .any(|event| event.summary.report.quarantined > 0)
             {
-                printer.note(format!("see why: `dynalake quarantine show {lake}`"));
+                printer.note(format!(
+                    "see why: `dynalake quarantine show {}`",
+                    quoted(lake)
+                ));
             }
         }
     }

@@ -18,6 +18,7 @@ use std::path::Path;
 use dynalake_export_job::request::{
     RequestError, RequestRecord, Step, TableArn, Wanted, store as requests,
 };
+use dynalake_pipeline::shell::{quoted, quoted_path};
 use dynalake_pipeline::store::Store;
 
 use self::drive::{Ended, drive};
@@ -110,8 +111,9 @@ async fn convert(
 
 fn resume_command(lake: &str, id: &str, schemas: &Path) -> String {
     format!(
-        "dynalake export resume {lake} {id} --schemas {}",
-        schemas.display()
+        "dynalake export resume {} {id} --schemas {}",
+        quoted(lake),
+        quoted_path(schemas)
     )
 }
 

@@ -1,6 +1,7 @@
 //! `dynalake export resume LAKE [REQUEST]`: goes on with a request, whoever made it.
 
 use dynalake_export_job::request::{RequestRecord, Stage, store as requests};
+use dynalake_pipeline::shell::{quoted, quoted_path};
 
 use super::{Errand, finish};
 use crate::World;
@@ -48,7 +49,10 @@ fn choose(records: &[RequestRecord], args: &ExportResumeArgs) -> Outcome<Option<
             let ids = records.iter().map(|record| record.id.as_str());
             return Err(match nearest(id, ids) {
                 Some(near) => failure.hint(format!("did you mean `{near}`?")),
-                None => failure.hint(format!("`dynalake export status {}` lists them", args.lake)),
+                None => failure.hint(format!(
+                    "`dynalake export status {}` lists them",
+                    quoted(&args.lake)
+                )),
             });
         };
         return Ok((record.stage() != Stage::Committed).then(|| record.clone()));
@@ -66,8 +70,8 @@ fn choose(records: &[RequestRecord], args: &ExportResumeArgs) -> Outcome<Option<
         ))
         .hint(format!(
             "say which: `dynalake export resume {} REQUEST --schemas {}`",
-            args.lake,
-            args.schemas.display()
+            quoted(&args.lake),
+            quoted_path(&args.schemas)
         ))),
         (first, _) => Ok(first.cloned()),
     }

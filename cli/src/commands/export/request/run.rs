@@ -5,6 +5,7 @@ use dynalake_export_job::request::{
     plan_full, plan_incremental, store as requests,
 };
 use dynalake_pipeline::baseline;
+use dynalake_pipeline::shell::{quoted, quoted_path};
 use dynalake_pipeline::store::Store;
 
 use super::{Errand, finish, resume_command, table_arn, words};
@@ -160,13 +161,13 @@ fn full_command(args: &ExportRunArgs) -> String {
     ];
     let optional: String = optional
         .iter()
-        .filter_map(|(name, value)| Some(format!(" {name} {}", value.as_ref()?)))
+        .filter_map(|(name, value)| Some(format!(" {name} {}", quoted(value.as_ref()?))))
         .collect();
     format!(
         "dynalake export run --table-arn {} --bucket {}{optional} --lake {} --schemas {}",
         args.table_arn,
         args.bucket,
-        args.lake,
-        args.schemas.display()
+        quoted(&args.lake),
+        quoted_path(&args.schemas)
     )
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use dynalake_export_job::request::{
     ExportStatus, RequestRecord, Stage, TableArn, store as requests, usual_duration_ms,
 };
+use dynalake_pipeline::shell::quoted;
 use serde::Serialize;
 
 use super::watch::sentence;
@@ -42,8 +43,12 @@ pub(in crate::commands) async fn run(
     if let Some(id) = &args.request {
         records.retain(|record| record.id == *id);
         if records.is_empty() {
-            return Err(Failure::usage(format!("the lake has no request `{id}`"))
-                .hint(format!("`dynalake export status {}` lists them", args.lake)));
+            return Err(
+                Failure::usage(format!("the lake has no request `{id}`")).hint(format!(
+                    "`dynalake export status {}` lists them",
+                    quoted(&args.lake)
+                )),
+            );
         }
     }
     records.reverse();
@@ -144,7 +149,11 @@ fn print(
             .exports
             .first()
             .and_then(|one| usual_duration_ms(earlier, &record.target.table_arn, &one.wanted));
-        let resume = format!("`dynalake export resume {} {}", status.lake, record.id);
+        let resume = format!(
+            "`dynalake export resume {} {}",
+            quoted(&status.lake),
+            record.id
+        );
         match stage {
             Stage::Committed => {}
             Stage::Exporting => printer.note(format!(
