@@ -19,7 +19,17 @@ pub(super) async fn roll_step(call: &Call<'_>) -> Result<Value, StepError> {
             "a full export is a baseline of its own: there is nothing to roll".to_owned(),
         ));
     };
+    let before = kept(call).await?;
     let report = rolled(call, exports, Arc::new(call.deadline)).await?;
+    if !report.done && kept(call).await? == before {
+        return Err(StepError::Deadline(format!(
+            "the function's time does not do for one object of baseline {}: give the function more \
+             memory, or a smaller {} before the next roll, or finish this one by `dynalake export \
+             convert`",
+            report.label,
+            super::OBJECT_MB
+        )));
+    }
     Ok(json!({
         "done": report.done,
         "unchanged": report.unchanged,
@@ -28,6 +38,13 @@ pub(super) async fn roll_step(call: &Call<'_>) -> Result<Value, StepError> {
         "base": report.base,
         "tables": report.tables.len(),
     }))
+}
+
+/// What rolls have kept of their work so far.
+async fn kept(call: &Call<'_>) -> Result<Vec<(String, u64)>, StepError> {
+    let listed = call.context.store.list("state/exports/rolled-").await?;
+    let sizes = listed.into_iter().map(|meta| (meta.key, meta.size));
+    Ok(sizes.collect())
 }
 
 /// Rolls as far as the watch allows.

@@ -31,6 +31,9 @@ fn definition() -> Value {
 fn problems(definition: &Value) -> Vec<String> {
     let mut check = Check::default();
     check.machine("", definition, true);
+    if definition["TimeoutSeconds"].as_u64().is_none() {
+        check.problems.push("may run for ever".to_owned());
+    }
     let called: BTreeSet<&str> = check.steps.iter().map(String::as_str).collect();
     for step in STEPS {
         if called.contains(step) == NOT_CALLED.contains(&step) {
@@ -74,7 +77,7 @@ impl Check {
                 Some("Task") => self.task(&place, state, outermost),
                 Some("Map") => self.map(&place, state, outermost),
                 Some("Fail") => self.fail(&place, state),
-                Some("Wait") if state["Seconds"].as_u64().is_none_or(|wait| wait < 30) => {
+                Some("Wait") if state["Seconds"].as_u64().is_none_or(|wait| wait < 60) => {
                     self.wrong(&place, "asks AWS too often");
                 }
                 Some("Choice" | "Pass" | "Wait" | "Succeed") => {}
@@ -137,6 +140,9 @@ impl Check {
                     "Lambda.AWSLambdaException",
                     "Lambda.SdkClientException",
                     "Lambda.ClientExecutionTimeoutException",
+                    // A sandbox that ended: out of time or of memory.
+                    "Lambda.Unknown",
+                    "Sandbox.Timedout",
                 ];
                 if !all(&lambda) || !all(&PASSING) {
                     self.wrong(place, "what passes is not tried again");
@@ -240,8 +246,9 @@ fn the_definition_is_sound() {
 
 #[test]
 fn every_mistake_is_noticed() {
-    let mistakes: [(&str, Value); 22] = [
+    let mistakes: [(&str, Value); 23] = [
         ("/StartAt", json!("Begin")),
+        ("/TimeoutSeconds", Value::Null),
         ("/States/Plan/Next", json!("Anything")),
         ("/States/Plan/Next", Value::Null),
         ("/States/Rolled/Default", Value::Null),

@@ -6,7 +6,7 @@ use dynalake_export_job::export_writer::{ExportSpec, NetEffect, write_incrementa
 use dynalake_export_job::manifest::ExportView;
 use serde_json::json;
 
-use super::world::{EXPORT_TIME, World, comparable, difference, user};
+use super::world::{EXPORT_TIME, World, comparable, difference, refused, user};
 
 const HOUR: i64 = 3_600_000;
 
@@ -74,14 +74,18 @@ async fn windows_in_any_order_roll_the_baseline_forward_as_the_command_does() {
     for line in &lines {
         worker.convert(line);
     }
+    // Without time nothing is rolled, and the next call goes on.
+    let answer = worker.0.invoke_until(roll.to_string(), 1).unwrap();
+    assert_eq!(answer["done"], false);
+    // But not for ever.
+    let (kind, message) = refused(worker.0.invoke_until(roll.to_string(), 1));
+    assert_eq!(kind, "dynalake.Deadline");
+    assert!(message.contains("DYNALAKE_OBJECT_MB"), "{message}");
     let (kind, message) = worker.fail(&json!({"step": "commit", "exports": windows}));
     assert!(
         kind == "dynalake.Refused" && message.contains("`roll`"),
         "{message}"
     );
-    // Without time nothing is rolled, and the next call goes on.
-    let answer = worker.0.invoke_until(roll.to_string(), 1).unwrap();
-    assert_eq!(answer["done"], false);
     assert_eq!(worker.call(&roll)["done"], true);
     let committed = worker.commit(&windows);
     assert_eq!(
