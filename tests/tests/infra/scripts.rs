@@ -12,7 +12,12 @@ fn nothing_is_wrong_with_the_scripts() {
         return;
     }
     let output = Command::new(python().unwrap().with_file_name("shellcheck"))
-        .args(["infra/deploy.sh", "tests/run", ".ci/run"])
+        .args([
+            "infra/deploy.sh",
+            "infra/release.sh",
+            "tests/run",
+            ".ci/run",
+        ])
         .current_dir(repository())
         .output()
         .expect("ShellCheck runs");
