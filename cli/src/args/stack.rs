@@ -24,7 +24,8 @@ pub(crate) struct BackfillArgs {
     /// Start nothing: follow the export that runs
     #[arg(long, conflicts_with = "no_wait")]
     pub(crate) follow: bool,
-    /// Go on with the last export, which failed, from the step that did: no second export is made
+    /// Go on with the files of the last export, which failed: no second export is made, and what was
+    /// converted is not converted again
     #[arg(long, conflicts_with = "follow")]
     pub(crate) resume: bool,
     /// Do not wait: `--follow` does, later

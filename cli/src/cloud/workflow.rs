@@ -2,8 +2,9 @@
 
 use aws_config::SdkConfig;
 use aws_sdk_sfn::Client;
-use aws_sdk_sfn::types::ExecutionStatus;
+use aws_sdk_sfn::types::{ExecutionStatus, HistoryEventType};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::millis;
 use super::refused::{Refused, refused};
@@ -113,13 +114,38 @@ impl Workflow {
         Ok(answer.execution_arn)
     }
 
-    /// Goes on with an execution that failed, from the step that did.
-    pub(crate) async fn redrive(&self, execution: &str) -> Result<(), Refused> {
-        let call = self.client.redrive_execution().execution_arn(execution);
-        Box::pin(call.send())
-            .await
-            .map_err(|error| refused("going on with the export workflow", &error))?;
-        Ok(())
+    /// The exports that an execution had when it ended, as its input takes them; none where it ended
+    /// before they were whole.
+    pub(crate) async fn exports(&self, execution: &str) -> Result<Option<Value>, Refused> {
+        let mut next = None;
+        loop {
+            let call = self
+                .client
+                .get_execution_history()
+                .execution_arn(execution)
+                .include_execution_data(true)
+                .reverse_order(true)
+                .max_results(100);
+            let page = Box::pin(call.set_next_token(next).send())
+                .await
+                .map_err(|error| refused("reading the history of the execution", &error))?;
+            let entered = page.events.into_iter();
+            let inputs = entered.filter_map(|event| event.state_entered_event_details?.input);
+            for input in inputs {
+                let Ok(Value::Object(mut input)) = serde_json::from_str(&input) else {
+                    continue;
+                };
+                if let Some(Value::Array(exports)) = input.remove("exports")
+                    && !exports.is_empty()
+                {
+                    return Ok(Some(Value::Array(exports)));
+                }
+            }
+            next = page.next_token.filter(|token| !token.is_empty());
+            if next.is_none() {
+                return Ok(None);
+            }
+        }
     }
 
     /// Looks at an execution.
@@ -165,7 +191,10 @@ impl Workflow {
                     break;
                 }
                 newest = newest.max(event.id);
-                if let Some(entered) = event.state_entered_event_details {
+                // A step that only says that it failed is not where it failed.
+                if event.r#type != HistoryEventType::FailStateEntered
+                    && let Some(entered) = event.state_entered_event_details
+                {
                     steps.push(entered.name);
                 }
             }

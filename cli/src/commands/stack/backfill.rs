@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::failed;
@@ -69,15 +70,70 @@ fn end(
 }
 
 async fn start(workflow: &Workflow, args: &BackfillArgs, printer: &mut Printer) -> Outcome<String> {
-    let newest = workflow.newest().await;
-    let newest = newest.map_err(|refused| refused.needing("states:ListExecutions"))?;
+    let newest = newest(workflow).await?;
     let (kind, input) = if args.incremental {
-        ("incremental", r#"{"type":"INCREMENTAL"}"#)
+        ("incremental", json!({"type": "INCREMENTAL"}))
     } else {
-        ("full", r#"{"type":"FULL"}"#)
+        ("full", json!({"type": "FULL"}))
     };
-    let name = name(kind, newest.as_ref());
-    let arn = workflow.start(&name, input).await.map_err(|refused| {
+    begin(
+        workflow,
+        &name(kind, newest.as_ref()),
+        &input,
+        args,
+        printer,
+    )
+    .await
+}
+
+/// Takes the exports of the last execution, which failed, to a new one: what it has done is found done.
+async fn resume(
+    workflow: &Workflow,
+    args: &BackfillArgs,
+    printer: &mut Printer,
+) -> Outcome<String> {
+    let again = || format!("a new export: `dynalake backfill --stack {}`", args.stack);
+    let newest = newest(workflow).await?;
+    let Some(newest) = newest.filter(|one| one.state != ExecutionState::Succeeded) else {
+        return Err(Failure::usage(
+            "the last export of this stack did not fail: nothing to go on with",
+        )
+        .hint(again()));
+    };
+    let exports = workflow.exports(&newest.arn).await;
+    let exports = exports.map_err(|refused| refused.needing("states:GetExecutionHistory"))?;
+    let Some(exports) = exports else {
+        return Err(Failure::usage(format!(
+            "{} ended before DynamoDB's export was whole: nothing to go on with",
+            newest.name
+        ))
+        .hint(again()));
+    };
+    let input = json!({"exports": exports});
+    begin(
+        workflow,
+        &name("resumed", Some(&newest)),
+        &input,
+        args,
+        printer,
+    )
+    .await
+}
+
+async fn newest(workflow: &Workflow) -> Outcome<Option<Execution>> {
+    let newest = workflow.newest().await;
+    newest.map_err(|refused| refused.needing("states:ListExecutions"))
+}
+
+async fn begin(
+    workflow: &Workflow,
+    name: &str,
+    input: &Value,
+    args: &BackfillArgs,
+    printer: &mut Printer,
+) -> Outcome<String> {
+    let arn = workflow.start(name, &input.to_string()).await;
+    let arn = arn.map_err(|refused| {
         // The list of executions lags behind a little.
         if refused.code.as_deref() == Some("ExecutionAlreadyExists") {
             Failure::remote(format!(
@@ -108,38 +164,6 @@ fn name(kind: &str, newest: Option<&Execution>) -> String {
     name
 }
 
-async fn resume(
-    workflow: &Workflow,
-    args: &BackfillArgs,
-    printer: &mut Printer,
-) -> Outcome<String> {
-    let newest = workflow.newest().await;
-    let newest = newest.map_err(|refused| refused.needing("states:ListExecutions"))?;
-    let Some(newest) = newest.filter(|one| one.state != ExecutionState::Succeeded) else {
-        return Err(Failure::usage(
-            "the last export of this stack did not fail: nothing to go on with",
-        )
-        .hint(format!(
-            "a new one: `dynalake backfill --stack {}`",
-            args.stack
-        )));
-    };
-    workflow.redrive(&newest.arn).await.map_err(|refused| {
-        let failure = refused.needing("states:RedriveExecution");
-        if refused.code.as_deref() == Some("ExecutionNotRedrivable") {
-            // Step Functions developer guide, "Redriving executions": 14 days, among others.
-            failure.hint(format!(
-                "AWS goes on with executions for 14 days; a new export: `dynalake backfill --stack {}`",
-                args.stack
-            ))
-        } else {
-            failure
-        }
-    })?;
-    printer.note(format!("going on with {}: {}", newest.name, newest.arn));
-    Ok(newest.arn)
-}
-
 fn runs_already(running: &Execution, args: &BackfillArgs) -> Failure {
     let since = running.started_ms.map(cell::instant);
     Failure::usage(format!(
@@ -155,9 +179,7 @@ fn runs_already(running: &Execution, args: &BackfillArgs) -> Failure {
 
 /// Nothing runs that could be followed: says how the last export ended.
 async fn last(deployment: &Deployment, workflow: &Workflow, printer: &mut Printer) -> Outcome {
-    let newest = workflow.newest().await;
-    let newest = newest.map_err(|refused| refused.needing("states:ListExecutions"))?;
-    let Some(newest) = newest else {
+    let Some(newest) = newest(workflow).await? else {
         return Err(
             Failure::usage("there was no export of this stack yet").hint(format!(
                 "`dynalake backfill --stack {}` starts one",

@@ -40,7 +40,7 @@ pub(super) fn failure(
         )),
     };
     failure.hint(format!(
-        "then go on from the step that failed, without another export: `dynalake backfill --stack {stack} --resume`"
+        "then go on with the same export: `dynalake backfill --stack {stack} --resume`"
     ))
 }
 
