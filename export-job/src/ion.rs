@@ -67,7 +67,7 @@ fn read(
         // It would be Ion as well, with `{S:"…"}` for a map of one attribute `S`.
         return Err(malformed("the line is JSON, not Ion"));
     }
-    guard::check(text)?;
+    let text = guard::prepare(text)?;
     let read = || {
         let mut reader = Reader::new(Text, text.as_bytes()).map_err(not_ion)?;
         let Some(line) = reader.next().map_err(not_ion)? else {

@@ -3,6 +3,12 @@
 //! The library calls itself for every level of nesting and takes on trust that numbers and symbol ids
 //! are short, so a hostile line could make it overflow the stack or panic. This pass over the text
 //! knows just enough of Ion to tell what stands in strings from what does not.
+//!
+//! It also quotes names such as `$0a`, which Ion allows bare: the library takes their beginning for a
+//! symbol id.
+
+use std::borrow::Cow;
+use std::ops::Range;
 
 use dynalake_pipeline::json::MAX_DEPTH;
 use dynalake_pipeline::reject::Reject;
@@ -17,9 +23,10 @@ const MAX_NUMBER: usize = 512;
 /// Most digits of a symbol's id.
 const MAX_SYMBOL_ID: usize = 9;
 
-/// Fails for text that must not reach the library.
-pub(super) fn check(text: &str) -> Result<(), Reject> {
+/// The text for the library, or why it must not reach it.
+pub(super) fn prepare(text: &str) -> Result<Cow<'_, str>, Reject> {
     let bytes = text.as_bytes();
+    let mut bare = Vec::new();
     let mut at = 0;
     let mut depth = 0_usize;
     while let Some(tail @ [byte, ..]) = bytes.get(at..) {
@@ -43,13 +50,38 @@ pub(super) fn check(text: &str) -> Result<(), Reject> {
                     "a comment, or a `/` outside of a string, at byte {at}"
                 )));
             }
-            b'$' => 1 + symbol_id(tail, at)?,
+            b'$' => {
+                let (id, name) = (1 + symbol_id(tail, at)?, word(tail));
+                if id > 1 && name > id {
+                    bare.push(at..at + name);
+                }
+                name
+            }
             b'a'..=b'z' | b'A'..=b'Z' | b'_' => word(tail),
             b'0'..=b'9' | b'-' | b'+' => number(tail, at)?,
             _ => 1,
         };
     }
-    Ok(())
+    Ok(if bare.is_empty() {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(with_quotes(text, &bare))
+    })
+}
+
+/// The text with the names at these places in quotes.
+fn with_quotes(text: &str, names: &[Range<usize>]) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2 * names.len());
+    let mut done = 0;
+    for name in names {
+        quoted.push_str(text.get(done..name.start).unwrap_or_default());
+        quoted.push('\'');
+        quoted.push_str(text.get(name.clone()).unwrap_or_default());
+        quoted.push('\'');
+        done = name.end;
+    }
+    quoted.push_str(text.get(done..).unwrap_or_default());
+    quoted
 }
 
 /// Length of a string or quoted symbol.

@@ -47,6 +47,13 @@ fn a_record_of_an_incremental_export_loses_its_wrapping() {
 }
 
 #[test]
+fn names_that_begin_like_a_symbol_id_are_names() {
+    let line = r#"$ion_1_0 {Item:{$0a:"$1b",m:{$12_$:1.},'$0':"c"}}"#;
+    let expected = r#"{"Item":{"$0a":{"S":"$1b"},"m":{"M":{"$12_$":{"N":"1"}}},"$0":{"S":"c"}}}"#;
+    assert_eq!(converted(line).unwrap(), expected);
+}
+
+#[test]
 fn numbers_keep_every_digit() {
     let zeros = |n| "0".repeat(n);
     let nines = "9".repeat(38);
@@ -356,7 +363,7 @@ fn members(
     let name = prop_oneof![
         any::<String>(),
         "[$a-z_0-9' \"]{0,4}",
-        "null|true|false|nan|\\$[0-9]"
+        "null|true|false|nan|\\$[0-9]{1,3}[a-z_$]{0,2}"
     ];
     btree_map(name, values, 0..5).prop_map(|members| {
         let mut ion = Element::struct_builder();
