@@ -25,6 +25,8 @@ use crate::worker::Job;
 const MEGABYTE: u64 = 1024 * 1024;
 /// Least bytes of decoded rows for a worker; less makes uselessly small row groups.
 const MIN_ROW_GROUP: u64 = MEGABYTE;
+/// Most; more makes readers hold uselessly much at a time.
+const MAX_ROW_GROUP: u64 = 256 * MEGABYTE;
 
 /// Converts a full export into snapshot objects of a lake, and gives what came of it.
 ///
@@ -131,7 +133,7 @@ pub(crate) async fn begin(
     }
     let workers = count(workers(options, export.files.len()));
     let sizes = Sizes {
-        row_group: (megabytes(options.memory_mb) / workers).max(MIN_ROW_GROUP),
+        row_group: (megabytes(options.memory_mb) / workers).clamp(MIN_ROW_GROUP, MAX_ROW_GROUP),
         object: megabytes(options.object_mb).max(MEGABYTE),
         part: options.part_bytes,
     };
