@@ -68,9 +68,9 @@ out=${out:-$target/lambda}
 functions=(stream export-job)
 packages=(--package dynalake-pipeline --bin stream --package dynalake-export-job --bin export-job)
 
-# The newest C library that a binary asks for.
+# The newest C library that a binary asks for; nothing for one that is linked statically.
 needs() {
-  grep -aoE 'GLIBC_2\.[0-9]+' "$1" | sort --unique --version-sort | tail -n 1
+  { grep -aoE 'GLIBC_2\.[0-9]+' "$1" || true; } | sort --unique --version-sort | tail -n 1
 }
 
 # The C library of provided.al2023.
