@@ -195,10 +195,10 @@ impl LambdaProcess {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// Ends the process at once (SIGKILL), in the middle of whatever it does.
+    /// Ends the process at once (SIGKILL), in the middle of whatever it does. Its log is whole then.
     pub fn kill(&mut self) {
         self.child.kill().unwrap();
-        self.child.wait().unwrap();
+        self.end();
     }
 
     /// The lines of standard output and standard error so far.
