@@ -2,7 +2,8 @@
 //!
 //! Input: a line of Ion 1.0 text as DynamoDB writes it, `$ion_1_0 {Item:{…}}` or, in an incremental
 //! export, `$ion_1_0 {Record:{Keys:{…},Metadata:{…},OldImage:{…},NewImage:{…}}}`. Output:
-//! `{"Item":{…}}` or `{"Keys":{…},…}`, so that everything after it is the same for both formats.
+//! `{"Item":{…}}` or `{"Keys":{…},"Metadata":{…},"NewImage":{…}}`, so that everything after it is the
+//! same for both formats. Nobody reads old images, so nothing that is wrong with one matters.
 //!
 //! | Ion | DynamoDB JSON |
 //! |---|---|
@@ -92,7 +93,8 @@ fn write_keys(line: LazyStruct<'_, Text>, json: &mut String) -> Result<(), Rejec
         None => line,
     };
     for name in ["Keys", "NewImage", "OldImage"] {
-        if let Some(item) = record.find(name).map_err(not_ion)? {
+        let item = record.find(name).map_err(not_ion)?;
+        if let Some(item) = item.filter(|item| !is_null(*item)) {
             write_name(name, json);
             return write_map(plain_struct(item, name)?, json);
         }
@@ -106,8 +108,10 @@ fn write_members(line: LazyStruct<'_, Text>, json: &mut String) -> Result<(), Re
         let field = field.map_err(not_ion)?;
         let name = text_of(field.name())?;
         match name {
+            // Null is absent, as in JSON.
+            _ if is_null(field.value()) => {}
             "Record" => write_members(plain_struct(field.value(), "`Record`")?, json)?,
-            "Item" | "Keys" | "Metadata" | "NewImage" | "OldImage" => {
+            "Item" | "Keys" | "Metadata" | "NewImage" => {
                 let item = plain_struct(field.value(), name).map_err(|reject| reject.under(name));
                 write_name(name, json);
                 write_map(item?, json).map_err(|reject| reject.under(name))?;
@@ -116,6 +120,10 @@ fn write_members(line: LazyStruct<'_, Text>, json: &mut String) -> Result<(), Re
         }
     }
     Ok(())
+}
+
+fn is_null(value: LazyValue<'_, Text>) -> bool {
+    value.ion_type() == IonType::Null && !value.has_annotations()
 }
 
 fn plain_struct<'a>(

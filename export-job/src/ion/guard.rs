@@ -51,9 +51,11 @@ pub(super) fn prepare(text: &str) -> Result<Cow<'_, str>, Reject> {
                 )));
             }
             b'$' => {
-                let (id, name) = (1 + symbol_id(tail, at)?, word(tail));
-                if id > 1 && name > id {
+                let (digits, name) = (digits(tail), word(tail));
+                if digits > 0 && name > digits + 1 {
                     bare.push(at..at + name);
+                } else if digits > MAX_SYMBOL_ID {
+                    return Err(malformed(format!("a symbol id at byte {at} is too large")));
                 }
                 name
             }
@@ -154,14 +156,9 @@ fn word(tail: &[u8]) -> usize {
 }
 
 /// Number of digits after a `$`.
-fn symbol_id(tail: &[u8], at: usize) -> Result<usize, Reject> {
-    let digits = tail.iter().skip(1).take_while(|byte| byte.is_ascii_digit());
-    match digits.count() {
-        many if many > MAX_SYMBOL_ID => {
-            Err(malformed(format!("a symbol id at byte {at} is too large")))
-        }
-        digits => Ok(digits),
-    }
+fn digits(tail: &[u8]) -> usize {
+    let digits = tail.iter().skip(1);
+    digits.take_while(|byte| byte.is_ascii_digit()).count()
 }
 
 /// Length of a number, or of a timestamp.

@@ -1,14 +1,15 @@
 //! The other way round: a line of a DynamoDB JSON export as DynamoDB writes it in Ion. For exports
 //! that the demo and tests make.
 
-use dynalake_pipeline::json::{self, Tag, Tape, Value};
+use dynalake_pipeline::json;
 use dynalake_pipeline::number;
 use dynalake_pipeline::reject::{ReasonCode, Reject};
 
-/// The Ion text of a line in DynamoDB JSON, without a line feed.
+/// The Ion text of a line in DynamoDB JSON, without a line feed. A number that is none becomes a
+/// symbol, so that exports in Ion, too, can be made with something for quarantine.
 ///
 /// # Errors
-/// Why the line is not one of an export, or an item in it none of DynamoDB's.
+/// Why the line is not one of an export, or a value in it no AttributeValue.
 pub(crate) fn from_json(line: &[u8]) -> Result<String, Reject> {
     let members = json::members(line)?;
     let record = members.iter().all(|(name, _)| name != "Item");
@@ -16,64 +17,89 @@ pub(crate) fn from_json(line: &[u8]) -> Result<String, Reject> {
     if record {
         ion.push_str("Record:{");
     }
-    let mut tape = Tape::default();
     for (name, item) in members {
-        tape.scan(item).map_err(|reject| reject.under(&name))?;
-        if let Some(item) = Value::root(&tape, item) {
-            write_name(&name, &mut ion);
-            write_struct(item, &mut ion)?;
+        write_name(&name, &mut ion);
+        match item {
+            b"null" => ion.push_str("null"),
+            item => write_struct(item, &mut ion)?,
         }
     }
     ion.push_str(if record { "}}" } else { "}" });
     Ok(ion)
 }
 
-fn write_struct(map: Value<'_>, ion: &mut String) -> Result<(), Reject> {
+fn write_struct(map: &[u8], ion: &mut String) -> Result<(), Reject> {
     ion.push('{');
-    for (name, value) in map.members() {
-        write_name(&name.text(), ion);
+    for (name, value) in json::members(map)? {
+        write_name(&name, ion);
         write_value(value, ion)?;
     }
     ion.push('}');
     Ok(())
 }
 
-fn write_value(value: Value<'_>, ion: &mut String) -> Result<(), Reject> {
-    match value.tag() {
-        Tag::S => write_quoted('"', &value.text(), ion),
-        Tag::N => write_number(&value.text(), ion),
-        Tag::B => {
-            ion.push_str("{{");
-            ion.push_str(&value.text());
-            ion.push_str("}}");
+fn write_value(value: &[u8], ion: &mut String) -> Result<(), Reject> {
+    let members = json::members(value)?;
+    let [(tag, value)] = members.as_slice() else {
+        return Err(no_attribute_value());
+    };
+    match (tag.as_ref(), *value) {
+        ("M", map) => return write_struct(map, ion),
+        ("NULL", b"true") => ion.push_str("null"),
+        ("BOOL", b"true") => ion.push_str("true"),
+        ("BOOL", b"false") => ion.push_str("false"),
+        ("L", list) => write_elements(list, ion, write_value)?,
+        ("SS" | "NS" | "BS", set) => {
+            ion.push_str("$dynamodb_");
+            ion.push_str(tag);
+            ion.push_str("::");
+            write_elements(set, ion, |element, ion| write_scalar(tag, element, ion))?;
         }
-        Tag::True => ion.push_str("true"),
-        Tag::False => ion.push_str("false"),
-        Tag::Null => ion.push_str("null"),
-        Tag::Ss | Tag::Ns | Tag::Bs | Tag::L => {
-            if value.tag() != Tag::L {
-                ion.push_str("$dynamodb_");
-                ion.push_str(value.tag().as_str());
-                ion.push_str("::");
-            }
-            ion.push('[');
-            for (position, element) in value.elements().enumerate() {
-                if position > 0 {
-                    ion.push(',');
-                }
-                write_value(element, ion)?;
-            }
-            ion.push(']');
-        }
-        Tag::M => write_struct(value, ion)?,
-        Tag::Name | Tag::NullFalse => {
-            return Err(Reject::new(
-                ReasonCode::MalformedAttributeValue,
-                "there is no Ion for `{\"NULL\":false}`",
-            ));
-        }
+        (tag, scalar) => write_scalar(tag, scalar, ion)?,
     }
     Ok(())
+}
+
+/// A string, number or binary value, or one of a set of those.
+fn write_scalar(tag: &str, value: &[u8], ion: &mut String) -> Result<(), Reject> {
+    let text: String = serde_json::from_slice(value).map_err(|_| no_attribute_value())?;
+    match tag {
+        "S" | "SS" => write_quoted('"', &text, ion),
+        "N" | "NS" => match number::canonical(&text) {
+            Ok(plain) => write_number(&plain, ion),
+            Err(_) => write_quoted('\'', &text, ion),
+        },
+        "B" | "BS" => {
+            ion.push_str("{{");
+            ion.push_str(&text);
+            ion.push_str("}}");
+        }
+        _ => return Err(no_attribute_value()),
+    }
+    Ok(())
+}
+
+fn write_elements(
+    list: &[u8],
+    ion: &mut String,
+    write: impl Fn(&[u8], &mut String) -> Result<(), Reject>,
+) -> Result<(), Reject> {
+    ion.push('[');
+    for (position, element) in json::elements(list)?.into_iter().enumerate() {
+        if position > 0 {
+            ion.push(',');
+        }
+        write(element, ion)?;
+    }
+    ion.push(']');
+    Ok(())
+}
+
+fn no_attribute_value() -> Reject {
+    Reject::new(
+        ReasonCode::MalformedAttributeValue,
+        "there is no Ion for what is no AttributeValue",
+    )
 }
 
 /// Writes `name:`, with a comma before it unless it is the first after the brace.
@@ -127,9 +153,8 @@ fn write_quoted(quote: char, text: &str, ion: &mut String) {
 }
 
 /// A number as a decimal: `103.`, `6d2`, `0.5`, `7d-130`.
-fn write_number(text: &str, ion: &mut String) {
-    let plain = number::canonical(text).unwrap_or_default();
-    let (whole, fraction) = plain.split_once('.').unwrap_or((&plain, ""));
+fn write_number(plain: &str, ion: &mut String) {
+    let (whole, fraction) = plain.split_once('.').unwrap_or((plain, ""));
     let digits = whole.trim_end_matches('0');
     let zeros = whole.len() - digits.len();
     let small = fraction.trim_start_matches('0');

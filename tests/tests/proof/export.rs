@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use dynalake_export_job::export_writer::{ExportSpec, write_full_export};
+use dynalake_export_job::format::DataFormat;
 use dynalake_export_job::{
     ConvertOptions, ExportError, NoProgress, Source as Files, commit_export, convert,
 };
@@ -72,6 +73,7 @@ impl Export {
         random.shuffle(&mut items);
         let spec = ExportSpec {
             data_files: 1 + random.below(4),
+            format: *random.pick(&[DataFormat::Json, DataFormat::Ion]),
             ..ExportSpec::new(TABLE, at)
         };
         let texts = items.iter().map(ToString::to_string);

@@ -2,8 +2,11 @@
 
 use dynalake_pipeline::json::canonical_item;
 use dynalake_pipeline::rebuild::rebuild_item;
+use dynalake_pipeline::record::Operation;
+use dynalake_pipeline::reject::{ReasonCode, Reject};
 
 use super::*;
+use crate::export_writer::line_in;
 use crate::format::{DataFormat, LineReader};
 use crate::manifest::{Summary, parse_files};
 use crate::state::StateKind;
@@ -147,4 +150,123 @@ async fn every_export_of_the_corpus_is_converted_or_refused_for_what_it_is() {
         converted >= 3 && incremental >= 2,
         "{converted} {incremental}"
     );
+}
+
+/// A line of a full export, or of an incremental one, as the record that it becomes from either format:
+/// its operation and its new image in canonical spelling.
+fn read_line(full: bool, line: &str) -> Result<(Operation, Option<String>), Reject> {
+    let read = |format| {
+        let line = line_in(format, line).unwrap();
+        let mut lines = LineReader::new(format);
+        let json = lines.json(line.as_bytes())?;
+        let record = if full {
+            crate::line::snapshot(json, 0)
+        } else {
+            crate::line::change(json, 0)
+        }?;
+        let image = record.new_image.map(canonical_item).transpose()?;
+        Ok::<_, Reject>((record.operation, image))
+    };
+    let (json, ion) = (read(DataFormat::Json), read(DataFormat::Ion));
+    match (&json, &ion) {
+        (Err(json), Err(ion)) => assert_eq!(json.code, ion.code, "{line}: {json}, {ion}"),
+        _ => assert_eq!(json, ion, "{line}"),
+    }
+    json
+}
+
+#[test]
+fn lines_of_other_tools_are_read_or_rejected_in_either_format() {
+    use Operation::{Modify, Remove};
+
+    let Some(corpus) = corpus() else { return };
+    let lines = "exports/awslabs-amazon-dynamodb-tools/incremental-parser-lines.jsonl";
+    let text = std::fs::read_to_string(corpus.join(lines)).unwrap();
+    let outcomes: Vec<_> = text.lines().map(|line| read_line(false, line)).collect();
+    let (last, good) = outcomes.split_last().unwrap();
+    // `NewImage` is null, or there is no image at all: the item is gone.
+    let operations: Vec<_> = good.iter().map(|read| read.as_ref().unwrap().0).collect();
+    assert_eq!(
+        operations,
+        [Modify, Modify, Modify, Modify, Remove, Remove, Remove]
+    );
+    assert_eq!(
+        last.as_ref().unwrap_err().message,
+        "the line has no member `Keys`"
+    );
+    // The parser that these are from takes lines of the other kind for an error, too.
+    for line in text.lines() {
+        assert_eq!(
+            read_line(true, line).unwrap_err().code,
+            ReasonCode::MalformedRecord
+        );
+    }
+    let items = corpus.join("exports/olpa-streaming_json/examples/dynamodb/fixture");
+    let mut read = 0;
+    for text in tree(&items).into_values() {
+        let document: serde_json::Value = serde_json::from_slice(&text).unwrap();
+        let (operation, image) = read_line(true, &document.to_string()).unwrap();
+        let expected = canonical_item(document["Item"].to_string().as_bytes()).unwrap();
+        assert_eq!((operation, image), (Operation::Snapshot, Some(expected)));
+        read += 1;
+    }
+    assert_eq!(read, 2);
+}
+
+#[test]
+fn numbers_are_what_dynamodb_returns_in_either_format() {
+    let Some(corpus) = corpus() else { return };
+    let text = std::fs::read_to_string(corpus.join("synthetic/numbers.tsv")).unwrap();
+    let mut read = 0;
+    for line in text.lines().skip(1) {
+        let (given, stored) = line.split_once('\t').unwrap();
+        let outcome = read_line(true, &format!(r#"{{"Item":{{"n":{{"N":"{given}"}}}}}}"#));
+        if stored.starts_with("ERROR") {
+            assert_eq!(
+                outcome.unwrap_err().code,
+                ReasonCode::MalformedAttributeValue,
+                "{given}"
+            );
+        } else {
+            let expected = format!(r#"{{"n":{{"N":"{stored}"}}}}"#);
+            assert_eq!(outcome.unwrap().1, Some(expected), "{given}");
+        }
+        read += 1;
+    }
+    assert!(read > 20);
+}
+
+#[test]
+fn no_file_of_the_corpus_is_left_out() {
+    let Some(corpus) = corpus() else { return };
+    for folder in ["exports", "synthetic"] {
+        let files = tree(&corpus.join(folder));
+        let exports: Vec<_> = files
+            .keys()
+            .filter_map(|name| name.strip_suffix("/manifest-summary.json"))
+            .filter_map(|name| name.rsplit_once('/'))
+            .map(|(beside, _)| format!("{beside}/"))
+            .collect();
+        for name in files.keys() {
+            let of_an_export = exports.iter().any(|export| name.starts_with(export));
+            let known = [
+                // The tests above.
+                "manifest-summary.json",
+                "manifest-validator-texts.json",
+                "incremental-parser-lines.jsonl",
+                "all-types-dynamodb.json",
+                "book-dynamodb.json",
+                "numbers.tsv",
+                // Records of streams: the tests of the envelope and of the function.
+                "stream-event.json",
+                "failure-dest-s3.json",
+                "failure-dest-sqs.json",
+                "kinesis-payloads.jsonl",
+                // What made them.
+                "generate.py",
+            ];
+            let known = known.iter().any(|known| name.ends_with(known));
+            assert!(of_an_export || known, "{name} is tried by no test");
+        }
+    }
 }

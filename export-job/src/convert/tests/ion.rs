@@ -12,14 +12,7 @@ fn ion(spec: ExportSpec) -> ExportSpec {
     }
 }
 
-/// The items that DynamoDB could have stored.
-fn sound_items() -> Vec<String> {
-    let mut items = items();
-    items.retain(|item| item != POISON);
-    items
-}
-
-/// The lake of an export in a format, without what names its data files.
+/// The lake of an export in a format, without what names its data files or holds its lines.
 async fn lake_of(spec: &ExportSpec, items: &[String], options: &ConvertOptions) -> Tree {
     let bench = Bench::with(spec, items);
     let options = ConvertOptions {
@@ -27,9 +20,10 @@ async fn lake_of(spec: &ExportSpec, items: &[String], options: &ConvertOptions) 
         ..options.clone()
     };
     let report = bench.run(&options).await.unwrap();
-    assert_eq!((report.quarantined, report.accounted()), (0, report.items));
+    assert_eq!(report.accounted(), report.items);
     let mut lake = tree(&bench.lake());
-    lake.retain(|key, _| !key.ends_with(&format!("{}.json", spec.format.suffix())));
+    let record = format!("{}.json", spec.format.suffix());
+    lake.retain(|key, _| !key.ends_with(&record) && !key.starts_with("quarantine/"));
     lake
 }
 
@@ -38,7 +32,7 @@ type Tree = BTreeMap<String, Vec<u8>>;
 #[tokio::test(flavor = "multi_thread")]
 async fn the_lake_is_the_same_byte_for_byte() {
     let options = ConvertOptions::default();
-    let items = sound_items();
+    let items = items();
     let from_json = lake_of(&spec(), &items, &options).await;
     let from_ion = lake_of(&ion(spec()), &items, &options).await;
     assert!(from_json.len() > 10);
@@ -89,7 +83,7 @@ async fn row_groups_and_objects_end_at_the_same_items() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_read_is_quarantined_as_it_stands() {
-    let bench = Bench::with(&ion(spec()), &sound_items());
+    let bench = Bench::with(&ion(spec()), &items());
     let file = bench.data_files().remove(1);
     let lines = [
         "$ion_1_0 {Item:{PK:\"USER#1\",SK:\"PROFILE\"}}",
@@ -105,7 +99,7 @@ async fn what_cannot_be_read_is_quarantined_as_it_stands() {
     replace_data_file(&bench, &file, &gzip(text.as_bytes()).unwrap(), 7);
     let (_, total) = promised(&bench, &file);
     rewrite(&bench, SUMMARY_NAME, |text| {
-        text.replace("\"itemCount\":61", &format!("\"itemCount\":{total}"))
+        text.replace("\"itemCount\":62", &format!("\"itemCount\":{total}"))
     });
     let report = bench.convert().await.unwrap();
     assert_eq!((report.items, report.quarantined), (total, 6));
@@ -140,14 +134,14 @@ async fn data_files_in_the_other_format_are_refused() {
     for (spec, other) in [(spec(), "ION"), (ion(spec()), "DYNAMODB_JSON")] {
         let says = spec.format.as_str();
         // The summary says one thing, the names of the data files another.
-        let bench = Bench::with(&spec, &sound_items());
+        let bench = Bench::with(&spec, &items());
         rewrite(&bench, SUMMARY_NAME, |text| text.replace(says, other));
         let message = refused(&bench, RefusalKind::OtherFormat, FILES_NAME).await;
         assert!(message.contains(other), "{message}");
         assert!(message.contains(spec.format.suffix()), "{message}");
         assert!(!bench.lake().exists());
         // The names fit, the content does not.
-        let bench = Bench::with(&spec, &sound_items());
+        let bench = Bench::with(&spec, &items());
         let file = bench.data_files().remove(0);
         let line = if other == "ION" {
             "\n$ion_1_0 {Item:{PK:\"a\",SK:\"b\"}}\n"

@@ -4,9 +4,14 @@ use dynalake_pipeline::baseline::{self, BaselineKind};
 
 use super::world::*;
 use crate::RefusalKind;
+use crate::format::DataFormat;
 use crate::manifest::ExportView;
 
-const VIEWS: [ExportView; 2] = [ExportView::NewImage, ExportView::NewAndOldImages];
+/// Views, and the format of the exports that are tried with each.
+const VIEWS: [(ExportView, DataFormat); 2] = [
+    (ExportView::NewImage, DataFormat::Json),
+    (ExportView::NewAndOldImages, DataFormat::Ion),
+];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn windows_of_either_view_give_what_a_full_export_gives() {
@@ -16,8 +21,9 @@ async fn windows_of_either_view_give_what_a_full_export_gives() {
     full.baseline(t1, &second).await;
     let label1 = full.baseline(t1, &second).await.label;
     let label2 = full.baseline(t2, &third).await.label;
-    for view in VIEWS {
-        let world = World::new();
+    for (view, format) in VIEWS {
+        let mut world = World::new();
+        world.format = format;
         let base = world.baseline(T0, &first).await;
         let effects1 = effects(&first, &second, t1);
         let effects2 = effects(&second, &third, t2);
@@ -48,7 +54,8 @@ async fn windows_of_either_view_give_what_a_full_export_gives() {
         assert!(tree(&world.lake()) == before);
 
         // Window by window.
-        let other = World::new();
+        let mut other = World::new();
+        other.format = format;
         other.baseline(T0, &first).await;
         let id = other.window((T0, t1), view, &effects1).await;
         let report = other.roll(std::slice::from_ref(&id)).await.unwrap();

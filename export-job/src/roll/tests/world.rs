@@ -15,6 +15,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use tempfile::TempDir;
 
 use crate::export_writer::{ExportSpec, NetEffect, write_full_export, write_incremental_export};
+use crate::format::DataFormat;
 use crate::manifest::ExportView;
 use crate::options::NoProgress;
 use crate::roll::{RollOptions, RollReport, Unwatched, Watch, roll};
@@ -98,6 +99,8 @@ pub(super) struct World {
     folder: TempDir,
     pub(super) catalog: Arc<Catalog>,
     pub(super) secrets: Secrets,
+    /// Of the exports.
+    pub(super) format: DataFormat,
 }
 
 impl World {
@@ -110,6 +113,7 @@ impl World {
             folder: tempfile::tempdir().unwrap(),
             catalog,
             secrets: Secrets::default(),
+            format: DataFormat::Json,
         }
     }
 
@@ -125,6 +129,7 @@ impl World {
     pub(super) async fn baseline(&self, at: i64, items: &Items) -> BaselineRecord {
         let spec = ExportSpec {
             data_files: 3,
+            format: self.format,
             ..ExportSpec::new("shop", at)
         };
         let export = write_full_export(self.folder.path(), &spec, items.values()).unwrap();
@@ -145,6 +150,7 @@ impl World {
     ) -> String {
         let spec = ExportSpec {
             data_files: 2,
+            format: self.format,
             prefix: Some("exports".to_owned()),
             ..ExportSpec::incremental("shop", from, to, view)
         };
