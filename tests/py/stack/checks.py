@@ -59,7 +59,8 @@ def buckets(stack):
             if statement["Principal"] != {"AWS": readers} or not (finds or reads):
                 yield f"{one['Bucket']}: lets others do more than read rows"
     for rule in stack.properties("LakeBucket")["LifecycleConfiguration"]["Rules"]:
-        if "ExpirationInDays" in rule or "Transitions" in rule:
+        taken = "ExpirationInDays" in rule or "Transitions" in rule
+        if taken and rule.get("Prefix") != "deltas/":  # rolled into a baseline by then
             yield f"LakeBucket: the rule {rule['Id']} takes rows away"
 
 
