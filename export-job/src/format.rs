@@ -1,11 +1,13 @@
 //! The two formats of data files, and their lines as the one text that everything after reads.
 
 use dynalake_pipeline::reject::Reject;
+use serde::{Deserialize, Serialize};
 
 use crate::ion;
 
 /// Format of an export's data files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum DataFormat {
     /// DynamoDB JSON: `{"Item":{"PK":{"S":"a"}}}`.
     Json,

@@ -6,9 +6,10 @@ use aws_sdk_dynamodb::types::{
     ExportDescription, ExportFormat, ExportStatus as AwsStatus, ExportType, ExportViewType,
     IncrementalExportSpecification, PointInTimeRecoveryStatus, S3SseAlgorithm,
 };
+use dynalake_export_job::format::DataFormat;
 use dynalake_export_job::request::{
-    ExportRecord, ExportStatus, ExportView, Failed, Recovery, RequestFormat, Seen, TableArn,
-    Target, Wanted, Window,
+    ExportRecord, ExportStatus, ExportView, Failed, Recovery, Seen, TableArn, Target, Wanted,
+    Window,
 };
 
 use super::millis;
@@ -83,8 +84,8 @@ impl Exports {
     ) -> Result<Seen, Refused> {
         let doing = "asking for the export";
         let format = match target.format {
-            RequestFormat::Json => ExportFormat::DynamodbJson,
-            RequestFormat::Ion => ExportFormat::Ion,
+            DataFormat::Json => ExportFormat::DynamodbJson,
+            DataFormat::Ion => ExportFormat::Ion,
         };
         let call = self
             .client

@@ -3,6 +3,7 @@
 use dynalake_export_job::export_writer::{
     ExportSpec, NetEffect, write_full_export, write_incremental_export,
 };
+use dynalake_export_job::format::DataFormat;
 use dynalake_export_job::manifest::ExportView;
 
 use crate::world::{MAY_1, World, shop_schemas};
@@ -22,9 +23,18 @@ fn effect(id: u32, before: Option<&str>, after: Option<&str>) -> NetEffect {
     }
 }
 
+/// Windows in Ion and JSON in turn: any goes with any.
 fn window(world: &World, from: i64, to: i64, effects: &[NetEffect]) -> String {
+    let format = if from % 2 == 0 {
+        DataFormat::Ion
+    } else {
+        DataFormat::Json
+    };
     let (from, to) = (MAY_1 + from * HOUR, MAY_1 + to * HOUR);
-    let spec = ExportSpec::incremental("shop", from, to, ExportView::NewAndOldImages);
+    let spec = ExportSpec {
+        format,
+        ..ExportSpec::incremental("shop", from, to, ExportView::NewAndOldImages)
+    };
     let folder = write_incremental_export(&world.path("bucket"), &spec, effects).unwrap();
     folder.to_str().unwrap().to_owned()
 }

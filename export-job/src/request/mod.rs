@@ -28,6 +28,7 @@ pub use window::{MAX_WINDOW_MS, MIN_WINDOW_MS, SETTLE_MS, Window, split};
 
 use serde::{Deserialize, Serialize};
 
+use crate::format::DataFormat;
 pub use crate::manifest::ExportView;
 
 /// Where an export goes, and how it is written. Times are not part of it.
@@ -46,18 +47,8 @@ pub struct Target {
     /// KMS key (id, ARN or alias) that encrypts the export; else the bucket's default encryption.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kms_key: Option<String>,
-    /// Form of the data files.
-    pub format: RequestFormat,
-}
-
-/// Form of the data files that is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RequestFormat {
-    /// DynamoDB JSON.
-    Json,
-    /// Amazon Ion.
-    Ion,
+    /// Format of the data files.
+    pub format: DataFormat,
 }
 
 /// One export that is asked for.

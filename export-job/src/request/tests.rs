@@ -21,7 +21,7 @@ fn target() -> Target {
         prefix: Some("nightly".to_owned()),
         bucket_owner: None,
         kms_key: None,
-        format: RequestFormat::Json,
+        format: DataFormat::Json,
     }
 }
 
@@ -228,7 +228,7 @@ fn tokens_are_a_function_of_what_is_asked_for() {
         ),
         client_token(
             &Target {
-                format: RequestFormat::Ion,
+                format: DataFormat::Ion,
                 ..target()
             },
             &wanted,

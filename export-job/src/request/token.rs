@@ -2,7 +2,8 @@
 
 use sha2::{Digest, Sha256};
 
-use super::{RequestFormat, Target, Wanted};
+use super::{Target, Wanted};
+use crate::format::DataFormat;
 use crate::manifest::hex;
 
 /// The client token of a request: a function of what is asked for, so that a request that is sent
@@ -20,8 +21,8 @@ pub fn client_token(target: &Target, wanted: &Wanted, attempt: u32) -> String {
         format,
     } = target;
     let format = match format {
-        RequestFormat::Json => "json",
-        RequestFormat::Ion => "ion",
+        DataFormat::Json => "json",
+        DataFormat::Ion => "ion",
     };
     let wanted = match wanted {
         Wanted::Full { at_ms } => format!("full/{at_ms}"),

@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use dynalake_export_job::export_writer::{ExportSpec, write_full_export};
+use dynalake_export_job::format::DataFormat;
 use dynalake_export_job::{
     ConvertOptions, ConvertReport, ExportError, NoProgress, Source, convert,
 };
@@ -44,6 +45,10 @@ struct Bench {
 
 impl Bench {
     fn new(prefix: &str, users: u32) -> Self {
+        Self::in_format(prefix, users, DataFormat::Json)
+    }
+
+    fn in_format(prefix: &str, users: u32, format: DataFormat) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let schemas = folder.path().join("schemas");
         for name in ["schemas", "spool"] {
@@ -53,6 +58,7 @@ impl Bench {
         std::fs::write(schemas.join("user.toml"), USER_TOML).unwrap();
         let spec = ExportSpec {
             prefix: Some(prefix.to_owned()),
+            format,
             data_files: 5,
             ..ExportSpec::new("shop", 1_794_983_200_000)
         };
@@ -157,6 +163,23 @@ async fn an_export_in_a_bucket_becomes_the_same_lake_as_on_local_folders() {
     assert!(objects(&lake).await == expected);
     let again = bench.convert(&source, &lake).await.unwrap();
     assert_eq!((again.files.converted, again.files.resumed), (0, 5));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_export_in_ion_becomes_the_same_objects_as_one_in_json() {
+    let Some(server) = seaweed() else { return };
+    let (from, to) = (server.place("ion"), server.place("ion-lake"));
+    let mut expected = Bench::new("shop", 500).expected().await;
+    let bench = Bench::in_format(&from.prefix, 500, DataFormat::Ion);
+    let source = upload(&bench, &from).await;
+    let report = bench.convert(&source, &to.store()).await.unwrap();
+    assert_eq!((report.items, report.quarantined), (502, 1));
+    let mut found = objects(&to.store()).await;
+    for lake in [&mut expected, &mut found] {
+        lake.retain(|key, _| key.starts_with("snapshot/"));
+    }
+    assert_eq!(expected.len(), 6);
+    assert!(expected == found);
 }
 
 #[tokio::test(flavor = "multi_thread")]

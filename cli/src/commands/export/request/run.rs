@@ -1,8 +1,9 @@
 //! `dynalake export run`: checks, then asks for exports, and goes on until they are in the lake.
 
+use dynalake_export_job::format::DataFormat;
 use dynalake_export_job::request::{
-    ExportView, Refusal, RequestFormat, RequestRecord, Stage, Stretch, TableArn, Target, Wanted,
-    plan_full, plan_incremental, store as requests,
+    ExportView, Refusal, RequestRecord, Stage, Stretch, TableArn, Target, Wanted, plan_full,
+    plan_incremental, store as requests,
 };
 use dynalake_pipeline::baseline;
 use dynalake_pipeline::shell::{quoted, quoted_path};
@@ -146,8 +147,8 @@ fn target(args: &ExportRunArgs, table: &TableArn) -> Outcome<Target> {
         bucket_owner: args.bucket_owner.clone(),
         kms_key: args.kms_key.clone(),
         format: match args.format {
-            DataFileFormat::Json => RequestFormat::Json,
-            DataFileFormat::Ion => RequestFormat::Ion,
+            DataFileFormat::Json => DataFormat::Json,
+            DataFileFormat::Ion => DataFormat::Ion,
         },
     })
 }

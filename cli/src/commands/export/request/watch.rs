@@ -58,7 +58,8 @@ pub(super) fn sentence(record: &RequestRecord, usual_ms: Option<i64>, now_ms: i6
 mod tests {
     use super::*;
     use crate::waiting::MINUTE_MS;
-    use dynalake_export_job::request::{RequestFormat, Target, Wanted};
+    use dynalake_export_job::format::DataFormat;
+    use dynalake_export_job::request::{Target, Wanted};
 
     #[test]
     fn the_estimate_is_what_the_last_export_took() {
@@ -68,7 +69,7 @@ mod tests {
             prefix: None,
             bucket_owner: None,
             kms_key: None,
-            format: RequestFormat::Json,
+            format: DataFormat::Json,
         };
         let record = RequestRecord::new(target, &[Wanted::Full { at_ms: 0 }], 0);
         let at = |minutes: i64, usual: Option<i64>| {
