@@ -40,6 +40,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Build a small lake from made-up data, through the real code
     Demo(DemoArgs),
+    /// Propose schemas from a table's items: entity types, key templates, column types
+    Infer(InferArgs),
     /// Check, lock and show schema folders
     #[command(subcommand)]
     Schemas(SchemasCommand),
@@ -141,6 +143,37 @@ pub(crate) struct DemoArgs {
     /// Build in a folder that is not empty and not a demo
     #[arg(long)]
     pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  dynalake infer s3://bucket/AWSDynamoDB/<id>/ --out schemas/orders\n  \
+        dynalake infer items.jsonl --out schemas/orders --explain"
+)]
+pub(crate) struct InferArgs {
+    /// An export's folder, or a file or folder of items: lines in DynamoDB JSON or Ion, plain or
+    /// gzipped, or stream events
+    pub(crate) source: String,
+    /// Schema folder to write; its name becomes the database's
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// Partition key attribute (else guessed from the items)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) partition_key: Option<String>,
+    /// Sort key attribute; leave out for a table without one
+    #[arg(long, value_name = "NAME", requires = "partition_key")]
+    pub(crate) sort_key: Option<String>,
+    /// Write into a folder that holds schema files; those of the same names are replaced
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Print how it was decided, and the alternatives that were turned down
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Output format of the report
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) s3: S3Args,
 }
 
 #[derive(Debug, Subcommand)]

@@ -149,9 +149,9 @@ fn changed(file: &Located) -> ExportError {
 }
 
 /// An object's bytes for a blocking thread.
-struct Blocking {
-    reader: ObjectReader,
-    runtime: Handle,
+pub(crate) struct Blocking {
+    pub(crate) reader: ObjectReader,
+    pub(crate) runtime: Handle,
 }
 
 impl io::Read for Blocking {

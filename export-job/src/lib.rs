@@ -24,6 +24,7 @@ pub mod format;
 pub mod function;
 #[cfg(feature = "worker")]
 pub mod glue;
+pub mod infer;
 mod ion;
 mod lake;
 pub mod line;

@@ -9,6 +9,7 @@ mod demo;
 mod duckdb;
 mod estimate;
 mod export;
+mod infer;
 mod inspect;
 mod quarantine;
 mod replay;
@@ -31,6 +32,7 @@ use crate::output::Printer;
 pub(crate) async fn run(command: Command, world: &World, printer: &mut Printer) -> Outcome {
     match command {
         Command::Demo(args) => demo::run(&args, world, printer).await,
+        Command::Infer(args) => infer::run(&args, printer).await,
         Command::Schemas(command) => schemas::run(&command, printer),
         Command::Export(command) => export_command(command, world, printer).await,
         Command::Audit(args) => audit::run(&args, world, printer).await,
