@@ -87,10 +87,11 @@ fn refuse_overwriting(args: &InferArgs) -> Outcome<()> {
     let Ok(entries) = std::fs::read_dir(&args.out) else {
         return Ok(());
     };
-    let is_schema = |name: &str| name.ends_with(".toml") || name.ends_with(".lock");
-    let holds_schemas = entries
-        .flatten()
-        .any(|entry| is_schema(&entry.file_name().to_string_lossy()));
+    let is_schema = |name: &Path| {
+        let extension = name.extension().unwrap_or_default();
+        extension == "toml" || extension == "lock"
+    };
+    let holds_schemas = entries.flatten().any(|entry| is_schema(&entry.path()));
     if holds_schemas && !args.force {
         let shown = args.out.display();
         return Err(Failure::usage(format!("`{shown}` holds schema files already"))

@@ -20,6 +20,7 @@ mod export;
 mod help;
 #[cfg(test)]
 mod incremental;
+mod infer;
 mod inspect;
 #[cfg(test)]
 mod quarantine;

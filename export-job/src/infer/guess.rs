@@ -1,6 +1,6 @@
 //! Which attributes are the table's keys, where nobody says so: exports do not name them.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use dynalake_pipeline::json::{Tag, Value, canonical_item};
@@ -141,11 +141,10 @@ impl KeyGuess {
     }
 
     fn is_unique(&self, partition: &str, sort: Option<&str>) -> bool {
-        let mut seen: HashMap<(Option<u64>, Option<u64>), ()> = HashMap::new();
+        let mut seen = HashSet::new();
         self.rows.iter().all(|row| {
             let sort = sort.and_then(|name| row.get(name).copied());
-            seen.insert((row.get(partition).copied(), sort), ())
-                .is_none()
+            seen.insert((row.get(partition).copied(), sort))
         })
     }
 }

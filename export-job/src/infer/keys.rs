@@ -88,7 +88,7 @@ pub(super) struct Parts {
     /// What keys begin with; more than one is none in common.
     heads: BTreeSet<Option<String>>,
     lengths: BTreeSet<usize>,
-    parts: Vec<Part>,
+    each: Vec<Part>,
 }
 
 /// What may be taken for a label in a key.
@@ -125,6 +125,7 @@ pub(super) fn is_meta(word: &str) -> bool {
 }
 
 #[derive(Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent findings")]
 struct Part {
     texts: BTreeSet<String>,
     overflown: bool,
@@ -146,10 +147,10 @@ impl Parts {
             if count > PARTS {
                 break;
             }
-            if self.parts.len() < count {
-                self.parts.push(Part::default());
+            if self.each.len() < count {
+                self.each.push(Part::default());
             }
-            if let Some(part) = self.parts.get_mut(count - 1) {
+            if let Some(part) = self.each.get_mut(count - 1) {
                 part.see(text);
             }
         }
@@ -179,9 +180,9 @@ impl Parts {
         let separator = rule.separator;
         let head = self.head();
         // Of a handful of keys nobody knows which constant part is a label.
-        let is_many = self.parts.iter().any(|part| part.texts.len() >= 3);
+        let is_many = self.each.iter().any(|part| part.texts.len() >= 3);
         let is_one_length = self.lengths.len() == 1 && !self.lengths.contains(&(PARTS + 1));
-        let is_filled = self.parts.iter().enumerate().all(|(at, part)| {
+        let is_filled = self.each.iter().enumerate().all(|(at, part)| {
             !part.empty || part.is_constant() || at == 0 && part.texts.len() == 1
         });
         if !is_one_length || !is_filled {
@@ -190,23 +191,20 @@ impl Parts {
         let head_parts = head.map_or(0, |head| split(head, separator).count());
         let mut pieces = Vec::new();
         let mut before = String::new();
-        for (at, part) in self.parts.iter().enumerate() {
-            let is_last = at + 1 == self.parts.len();
+        for (at, part) in self.each.iter().enumerate() {
+            let is_last = at + 1 == self.each.len();
             let literal = part.texts.first().filter(|_| part.is_constant());
             let is_label = |text: &String| {
                 text.is_empty()
                     || at < head_parts
                     || rule.prefixes && is_many && !is_last && is_word(text)
             };
-            match literal.filter(|text| is_label(text)) {
-                Some(text) => {
-                    before.clone_from(text);
-                    pieces.push(escape(text));
-                }
-                None => {
-                    pieces.push(captures.add(&before, part.ty()));
-                    before.clear();
-                }
+            if let Some(text) = literal.filter(|text| is_label(text)) {
+                before.clone_from(text);
+                pieces.push(escape(text));
+            } else {
+                pieces.push(captures.add(&before, part.ty()));
+                before.clear();
             }
         }
         Some(pieces.join(separator))

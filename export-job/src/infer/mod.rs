@@ -14,6 +14,7 @@ mod classes;
 mod guess;
 mod keys;
 pub mod read;
+mod report;
 mod seen;
 #[cfg(test)]
 mod tests;
@@ -25,7 +26,6 @@ use std::path::Path;
 use dynalake_pipeline::json::{Tag, Tape, Value};
 use dynalake_schemas::naming::{AttributeCase, column_name};
 use dynalake_schemas::{AttributeView, Catalog, LAKE_FILE, SchemaFiles};
-use serde::Serialize;
 
 use self::classes::{Class, Data, Heads, Plan, Sign, Survey};
 use self::guess::KeyGuess;
@@ -33,6 +33,7 @@ use self::seen::Seen;
 use self::write::{COLUMNS, EntityFile};
 
 pub use self::guess::{KeyName, KeyNames};
+pub use self::report::{EntityReport, InferReport};
 
 /// What the caller knows.
 #[derive(Debug, Clone, Default)]
@@ -54,52 +55,6 @@ pub struct Inferred {
     pub files: Vec<(String, String)>,
     /// The evidence.
     pub report: InferReport,
-}
-
-/// The evidence.
-#[derive(Debug, Clone, Serialize)]
-pub struct InferReport {
-    /// Items seen.
-    pub items: u64,
-    /// Lines or items that could not be read, or have no keys.
-    pub unreadable: u64,
-    /// Partition key attribute.
-    pub partition_key: String,
-    /// Sort key attribute.
-    pub sort_key: Option<String>,
-    /// Whether the keys were guessed.
-    pub keys_guessed: bool,
-    /// The attribute that tells the type.
-    pub type_attribute: Option<String>,
-    /// Separator of key parts.
-    pub separator: String,
-    /// Entity types.
-    pub entities: Vec<EntityReport>,
-    /// Items that no entity takes.
-    pub unmatched: u64,
-    /// Alternatives that were turned down, and why.
-    pub rejected: Vec<String>,
-}
-
-/// The evidence for one entity type.
-#[derive(Debug, Clone, Serialize)]
-pub struct EntityReport {
-    /// Entity and table.
-    pub name: String,
-    /// Items.
-    pub items: u64,
-    /// Bytes of the items' JSON text.
-    pub bytes: u64,
-    /// Columns.
-    pub columns: usize,
-    /// `high`, `medium` or `low`.
-    pub confidence: &'static str,
-    /// What tells its items.
-    pub by: String,
-    /// Shape of its partition keys, data masked.
-    pub partition_key: String,
-    /// Shape of its sort keys, data masked.
-    pub sort_key: String,
 }
 
 /// Why nothing was inferred.
@@ -187,12 +142,11 @@ impl Inference {
     pub fn item(&mut self, raw: &[u8]) -> bool {
         let mut tape = std::mem::take(&mut self.tape);
         let root = tape.scan(raw).ok().and_then(|()| Value::root(&tape, raw));
-        let go_on = match root {
-            Some(item) => self.value(raw, item),
-            None => {
-                self.unreadable();
-                true
-            }
+        let go_on = if let Some(item) = root {
+            self.value(raw, item)
+        } else {
+            self.unreadable();
+            true
         };
         self.tape = tape;
         go_on
@@ -361,7 +315,7 @@ impl Inference {
         let is_plumbing =
             |name: &str| is_key(name) || ignore.contains(name) || name.starts_with("aws:rep:");
         let data_names = attributes.iter().copied().filter(|name| !is_plumbing(name));
-        let case: AttributeCase = write::case_of(data_names);
+        let case: AttributeCase = write::case_of(&data_names);
         let lake = write::lake(
             &self.options.database,
             self.options.table.as_deref(),

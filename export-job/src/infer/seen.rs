@@ -44,6 +44,7 @@ struct Texts {
 }
 
 #[derive(Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent findings")]
 struct Numbers {
     count: u64,
     /// Most digits before and after the point.

@@ -1,7 +1,6 @@
 //! The schema files: text with comments, the same for the same items in any number.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 
 use dynalake_schemas::KeyType;
 use dynalake_schemas::naming::{AttributeCase, column_name, is_column_name};
@@ -273,7 +272,7 @@ fn is_ttl(name: &str) -> bool {
 }
 
 /// The spelling that most attributes have.
-pub(super) fn case_of<'a>(names: impl Iterator<Item = &'a str> + Clone) -> AttributeCase {
+pub(super) fn case_of<'a>(names: &(impl Iterator<Item = &'a str> + Clone)) -> AttributeCase {
     let hits = |case: AttributeCase| {
         let fits = |name: &&str| case.attribute(&column_name(name)) == **name;
         names.clone().filter(fits).count()
@@ -295,10 +294,9 @@ fn quoted(text: &str) -> String {
         match character {
             '"' => quoted.push_str("\\\""),
             '\\' => quoted.push_str("\\\\"),
-            '\n' => quoted.push_str("\\n"),
             other if other.is_control() => {
-                // Writing to a string does not fail.
-                let _ = write!(quoted, "\\u{:04X}", u32::from(other));
+                let escape = format!("\\u{:04X}", u32::from(other));
+                quoted.push_str(&escape);
             }
             other => quoted.push(other),
         }
