@@ -20,7 +20,9 @@ mod export;
 mod help;
 #[cfg(test)]
 mod incremental;
+#[cfg(test)]
 mod infer;
+#[cfg(test)]
 mod inspect;
 #[cfg(test)]
 mod quarantine;
