@@ -129,7 +129,11 @@ impl KeyGuess {
             let sorts = names.iter().filter(|name| *name != partition);
             for sort in std::iter::once(None).chain(sorts.map(|name| Some(*name))) {
                 let rank = rank(partition, sort);
-                if best.is_none_or(|(least, ..)| rank < least) && self.is_unique(partition, sort) {
+                // Of changes, an item has several versions: names that say it need no proof.
+                let is_named = sort.is_some_and(|sort| pair_rank(partition, sort).is_some());
+                if best.is_none_or(|(least, ..)| rank < least)
+                    && (is_named || self.is_unique(partition, sort))
+                {
                     best = Some((rank, partition, sort));
                 }
             }

@@ -204,7 +204,6 @@ impl Parts {
                 pieces.push(escape(text));
             } else {
                 pieces.push(captures.add(&before, part.ty()));
-                before.clear();
             }
         }
         Some(pieces.join(separator))

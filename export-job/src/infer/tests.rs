@@ -254,3 +254,13 @@ fn types_are_the_tightest_that_lose_nothing() {
         assert!(text.contains(line), "{line}\n{text}");
     }
 }
+
+#[test]
+fn versions_of_one_item_do_not_hide_keys_with_the_usual_names() {
+    let (report, text) = files_of(&[
+        r#"{"PK":{"S":"USER#1"},"SK":{"S":"ORDER#2026-01-01#7"},"n":{"N":"1"}}"#,
+        r#"{"PK":{"S":"USER#1"},"SK":{"S":"ORDER#2026-01-01#7"},"n":{"N":"2"}}"#,
+    ]);
+    assert_eq!(report.sort_key.as_deref(), Some("SK"));
+    assert!(text.contains("ORDER#{order_date}#{order_id}"), "{text}");
+}
