@@ -62,7 +62,8 @@ async fn work(
     pace: &Arc<Pace>,
 ) -> Result<Worked, StepError> {
     let source = call.context.source(&item.export)?;
-    let stop = Arc::new(AtomicBool::new(false));
+    // Where there is no time left, nothing is begun.
+    let stop = Arc::new(AtomicBool::new(call.deadline.is_over()));
     let limits = Limits {
         go_on: {
             let pace = Arc::clone(pace);
