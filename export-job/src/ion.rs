@@ -271,9 +271,18 @@ fn write_scalar(value: ValueRef<'_, Text>, json: &mut String) -> Result<(), Reje
             let (coefficient, exponent) = (decimal.coefficient(), decimal.exponent());
             let sign = if coefficient.is_negative() { "-" } else { "" };
             let digits = coefficient.magnitude();
-            write_number(json, |json| match exponent {
-                0 => write!(json, "{sign}{digits}"),
-                _ => write!(json, "{sign}{digits}e{exponent}"),
+            write_number(json, |json| {
+                write!(json, "{sign}")?;
+                let start = json.len();
+                write!(json, "{digits}")?;
+                let places = exponent.checked_neg().and_then(|n| usize::try_from(n).ok());
+                match places.and_then(|places| json.len().checked_sub(places)) {
+                    Some(end) if end == json.len() => {}
+                    // Plain right away, as nearly all are.
+                    Some(point) if point > start => json.insert(point, '.'),
+                    _ => write!(json, "e{exponent}")?,
+                }
+                Ok(())
             })?;
         }
         _ => return Err(no_attribute_value("a value of an unknown type")),
